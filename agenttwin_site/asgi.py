@@ -1,0 +1,9 @@
+"""ASGI entry of the site."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agenttwin_site.settings")
+
+application = get_asgi_application()

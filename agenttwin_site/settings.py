@@ -1,0 +1,204 @@
+"""Settings, all read from the environment and safe without any.
+
+Without configuration: SQLite in WAL mode, no broker server, no debug pages, loopback hosts only.
+``DATABASE_URL`` and ``CELERY_BROKER_URL`` switch to PostgreSQL and to RabbitMQ or Redis.
+"""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+import environ
+from celery.schedules import schedule
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+# Everything the application itself writes: database, embedded broker, secret key.
+DATA_DIR = Path(env.str("AGENTTWIN_DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+
+
+def _secret_key() -> str:
+    """The configured key, else one made once and kept in the data folder, readable by its owner alone."""
+    if configured := env.str("DJANGO_SECRET_KEY", default=""):
+        return configured
+    path = DATA_DIR / "secret_key"
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    # Two processes may start at once: the first creates the file whole (a link cannot half-exist), both read it.
+    if not path.exists():
+        fresh = DATA_DIR / f"secret_key.{os.getpid()}"
+        descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(50))
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+        fresh.unlink()
+    return path.read_text()
+
+
+SECRET_KEY = _secret_key()
+DEBUG = env.bool("DJANGO_DEBUG", default=False)
+ALLOWED_HOSTS = env.list("DJANGO_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "rest_framework",
+    "twins",
+    "scenarios",
+    "evaluations",
+    "reviews",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "agenttwin_site.urls"
+ASGI_APPLICATION = "agenttwin_site.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# ------------------------------------------------------------------------------------ database
+
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'agenttwin.sqlite3'}")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    # Immediate transactions take the write lock at once, so two writers wait instead of failing with
+    # "database is locked"; WAL lets readers go on meanwhile.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+            "PRAGMA busy_timeout=20000; PRAGMA journal_size_limit=67108864;"
+        ),
+    }
+else:
+    DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
+    DATABASES["default"].setdefault("CONN_HEALTH_CHECKS", True)
+
+# -------------------------------------------------------------------------------------- Celery
+
+# Without a configured broker the queue is a folder: real Celery workers, no server. Commands that run a
+# comparison then do the work themselves and need no worker at all.
+BROKER_IS_CONFIGURED = bool(env.str("CELERY_BROKER_URL", default=""))
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
+AGENTTWIN_LEASE_SECONDS = env.int("AGENTTWIN_LEASE_SECONDS", default=60)
+
+if CELERY_BROKER_URL.startswith("filesystem://"):
+    _queue_dir = DATA_DIR / "broker"
+    for _name in ("queue", "processed", "control"):
+        (_queue_dir / _name).mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(_queue_dir / "queue"),
+        "data_folder_out": str(_queue_dir / "queue"),
+        "processed_folder": str(_queue_dir / "processed"),
+        "control_folder": str(_queue_dir / "control"),
+        "store_processed": False,
+        "polling_interval": 0.05,
+    }
+elif CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": 600,
+        "unacked_restore_interval": 2,
+        "unacked_restore_throttle": 1,
+    }
+
+CELERY_TASK_DEFAULT_QUEUE = env.str("CELERY_QUEUE", default="agenttwin")
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "recover-overdue-cases": {
+        "task": "evaluations.tasks.recover",
+        "schedule": schedule(run_every=env.float("AGENTTWIN_SWEEP_SECONDS", default=5.0)),
+        # A sweep nobody took in time is stale; the next one does its work.
+        "options": {"expires": 10},
+    }
+}
+
+# -------------------------------------------------------------------------------------- agents
+
+# Agents that run inside the worker: agent name -> dotted path of a class (see evaluations/agents/in_process.py).
+AGENTTWIN_IN_PROCESS_AGENTS = env.json(
+    "AGENTTWIN_IN_PROCESS_AGENTS",
+    default={"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
+)
+
+# ------------------------------------------------------------------------------------ security
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+# Behind TLS (a deployment says so); the embedded default speaks plain HTTP on the loopback address.
+_TLS = env.bool("AGENTTWIN_TLS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _TLS
+SECURE_HSTS_SECONDS = 31536000 if _TLS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _TLS
+
+# ------------------------------------------------------------------------------ language, static
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
+WHITENOISE_USE_FINDERS = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.str("AGENTTWIN_LOG_LEVEL", default="WARNING")},
+}
