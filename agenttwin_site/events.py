@@ -5,3 +5,6 @@ from django.dispatch import Signal
 # Sent inside the transaction of a governance action, so that its record and its effect commit together.
 # Arguments: action (str), actor (User or None), subject (str), before, after (JSON values), note (str).
 governance = Signal()
+
+# Sent inside the transaction that concludes a comparison. Argument: comparison.
+comparison_concluded = Signal()
