@@ -1,0 +1,27 @@
+"""Queries over twins and their versions."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+if TYPE_CHECKING:
+    from twins.models import Twin, TwinVersion
+
+
+class TwinQuerySet(models.QuerySet["Twin"]):
+    def with_current_version(self) -> "TwinQuerySet":
+        """Twins with their current version and its author loaded."""
+        return self.select_related("current_version__created_by")
+
+
+class TwinVersionQuerySet(models.QuerySet["TwinVersion"]):
+    def without_content(self) -> "TwinVersionQuerySet":
+        """Versions for a list: the document (up to 1 MiB, twice) stays in the database."""
+        return self.defer("document", "source_text")
+
+    def with_people(self) -> "TwinVersionQuerySet":
+        return self.select_related("twin", "created_by")
+
+    def current_of(self, name: str) -> Any:
+        """The current version of the twin of this name, or None."""
+        return self.filter(twin__name=name, twin__current_version=models.F("pk")).select_related("twin").first()
