@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 
 if TYPE_CHECKING:
-    from evaluations.models import Agent, AgentVersion, Case, Comparison, PairedCase
+    from evaluations.models import Agent, AgentVersion, Case, Comparison, PairedCase  # noqa: F401 - named in quotes below
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -23,7 +23,9 @@ class AgentVersionQuerySet(models.QuerySet["AgentVersion"]):
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def with_names(self) -> "ComparisonQuerySet":
         """Comparisons with agent, both versions and author loaded, manifests left in the database."""
-        content = [f"{side}__{name}" for side in ("baseline", "candidate") for name in ("document", "source_text")]
+        content = [
+            f"{side}__{name}" for side in ("baseline", "candidate") for name in ("document", "source_text")
+        ]
         return self.select_related("agent", "baseline", "candidate", "created_by").defer(*content)
 
 

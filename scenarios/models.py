@@ -26,7 +26,12 @@ class Scenario(models.Model):
 
     name = models.CharField(max_length=99, unique=True)
     current_version = models.ForeignKey(
-        "ScenarioVersion", on_delete=models.PROTECT, null=True, editable=False, related_name="+", db_index=False
+        "ScenarioVersion",
+        on_delete=models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_index=False,
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 
 if TYPE_CHECKING:
-    from scenarios.models import Scenario, ScenarioVersion
+    from scenarios.models import Scenario, ScenarioVersion  # noqa: F401 - named in quotes below
 
 
 class ScenarioQuerySet(models.QuerySet["Scenario"]):

@@ -1,4 +1,4 @@
-"""Twins and their versions. A version is written once; the database refuses to change it (`twins.row_guards`)."""
+"""Twins and their versions, written once: the database refuses to change one (`twins.row_guards`)."""
 
 from django.conf import settings
 from django.db import models

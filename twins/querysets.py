@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 
 if TYPE_CHECKING:
-    from twins.models import Twin, TwinVersion
+    from twins.models import Twin, TwinVersion  # noqa: F401 - named in quotes below
 
 
 class TwinQuerySet(models.QuerySet["Twin"]):
@@ -24,4 +24,6 @@ class TwinVersionQuerySet(models.QuerySet["TwinVersion"]):
 
     def current_of(self, name: str) -> Any:
         """The current version of the twin of this name, or None."""
-        return self.filter(twin__name=name, twin__current_version=models.F("pk")).select_related("twin").first()
+        return (
+            self.filter(twin__name=name, twin__current_version=models.F("pk")).select_related("twin").first()
+        )

@@ -29,7 +29,7 @@ class Agent(models.Model):
 
 
 class AgentVersion(models.Model):
-    """One registered manifest. Its version is the author's own (semver), so other content under it is refused."""
+    """One registered manifest under the version its author gave it; other content under it is refused."""
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="versions", db_index=False)
     version = models.CharField(max_length=200)

@@ -113,7 +113,8 @@ class Case(models.Model):
             models.UniqueConstraint(fields=["run", "pair"], name="case_is_unique_in_its_run"),
             models.CheckConstraint(condition=Q(state__in=CaseState.values), name="case_state_is_known"),
             models.CheckConstraint(
-                condition=Q(verdict__isnull=True) | Q(verdict__in=Verdict.values), name="case_verdict_is_known"
+                condition=Q(verdict__isnull=True) | Q(verdict__in=Verdict.values),
+                name="case_verdict_is_known",
             ),
             models.CheckConstraint(
                 condition=Q(effective_verdict__isnull=True) | Q(effective_verdict__in=Verdict.values),
@@ -125,7 +126,8 @@ class Case(models.Model):
                 name="case_finished_has_a_verdict",
             ),
             models.CheckConstraint(
-                condition=~Q(state=CaseState.RUNNING) | Q(lease_expires_at__isnull=False) & ~Q(claim_token=""),
+                condition=~Q(state=CaseState.RUNNING)
+                | Q(lease_expires_at__isnull=False) & ~Q(claim_token=""),
                 name="case_running_has_a_lease",
             ),
         ]
@@ -214,7 +216,9 @@ class ExpectationResult(models.Model):
     class Meta:
         ordering = ["case", "position"]
         constraints = [
-            models.UniqueConstraint(fields=["case", "expectation_id"], name="expectation_result_id_is_unique"),
+            models.UniqueConstraint(
+                fields=["case", "expectation_id"], name="expectation_result_id_is_unique"
+            ),
             models.CheckConstraint(
                 condition=Q(status__in=ResultStatus.values), name="expectation_result_status_is_known"
             ),

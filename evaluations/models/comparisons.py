@@ -162,7 +162,8 @@ class PairedCase(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["comparison", "class_rank", "severity_rank", "position"], name="paired_case_worst_first"
+                fields=["comparison", "class_rank", "severity_rank", "position"],
+                name="paired_case_worst_first",
             ),
         ]
 

@@ -1,0 +1,131 @@
+"""The smallest valid rows, for tests that are about rows and not about documents."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from evaluations.models import (
+    Agent,
+    AgentVersion,
+    Case,
+    Comparison,
+    ExpectationResult,
+    PairedCase,
+    Run,
+    StateSnapshot,
+    ToolCall,
+)
+from scenarios.models import Scenario, ScenarioVersion
+from twins.models import Twin, TwinVersion
+
+
+def twin_version(name: str = "shop", number: int = 1, **fields: Any) -> TwinVersion:
+    twin, _ = Twin.objects.get_or_create(name=name)
+    fields.setdefault(
+        "document", {"kind": "TwinDefinition", "metadata": {"name": name}, "spec": {"tools": {}}}
+    )
+    version = TwinVersion.objects.create(
+        twin=twin, number=number, digest=f"{number:064d}", source_text="kind: TwinDefinition\n", **fields
+    )
+    Twin.objects.filter(pk=twin.pk).update(current_version=version)
+    return version
+
+
+def scenario_version(name: str = "refund", number: int = 1, **fields: Any) -> ScenarioVersion:
+    scenario, _ = Scenario.objects.get_or_create(name=name)
+    values = {"severity": "high", "twin_name": "shop", "document": {"kind": "Scenario"}, **fields}
+    version = ScenarioVersion.objects.create(
+        scenario=scenario, number=number, digest=f"{number:064d}", source_text="kind: Scenario\n", **values
+    )
+    Scenario.objects.filter(pk=scenario.pk).update(current_version=version)
+    return version
+
+
+def agent_version(name: str = "helper", version: str = "1.0.0", **fields: Any) -> AgentVersion:
+    agent, _ = Agent.objects.get_or_create(name=name)
+    values = {"document": {"kind": "Agent"}, "source_text": "kind: Agent\n", **fields}
+    row = AgentVersion.objects.create(agent=agent, version=version, digest="a" * 64, **values)
+    Agent.objects.filter(pk=agent.pk).update(current_version=row)
+    return row
+
+
+def comparison(**fields: Any) -> Comparison:
+    """A comparison with its two runs and no case."""
+    if "baseline" not in fields:
+        fields["baseline"] = AgentVersion.objects.first() or agent_version()
+    baseline = fields.pop("baseline")
+    candidate = fields.pop("candidate", baseline)
+    row = Comparison.objects.create(agent=baseline.agent, baseline=baseline, candidate=candidate, **fields)
+    Run.objects.create(comparison=row, side="BASELINE", agent_version=baseline)
+    Run.objects.create(comparison=row, side="CANDIDATE", agent_version=candidate)
+    return row
+
+
+def pair(of: Comparison | None = None, **fields: Any) -> PairedCase:
+    of = of or comparison()
+    scenario = fields.pop("scenario_version", None) or ScenarioVersion.objects.first() or scenario_version()
+    twin = fields.pop("twin_version", None) or TwinVersion.objects.first() or twin_version()
+    snapshot, _ = StateSnapshot.objects.get_or_create(digest="5" * 64, defaults={"state": {"orders": {}}})
+    values = {
+        "trial": 1 + of.pairs.filter(scenario_version=scenario).count(),
+        "seed": 7,
+        "position": of.pairs.count(),
+        "scenario_name": scenario.scenario.name,
+        "severity": scenario.severity,
+        "severity_rank": scenario.severity_rank,
+        **fields,
+    }
+    return PairedCase.objects.create(
+        comparison=of, scenario_version=scenario, twin_version=twin, initial_state=snapshot, **values
+    )
+
+
+def case(of: PairedCase | None = None, side: str = "BASELINE", **fields: Any) -> Case:
+    of = of or pair()
+    return Case.objects.create(run=of.comparison.runs.get(side=side), pair=of, **fields)
+
+
+def finished_case(of: PairedCase | None = None, side: str = "BASELINE", **fields: Any) -> Case:
+    """A case with one call and one result that failed."""
+    values = {
+        "state": "FINISHED",
+        "verdict": "FAILED",
+        "effective_verdict": "FAILED",
+        "attempts": 1,
+        "tool_call_count": 1,
+        "answer": {"output": "done", "claimed_outcome": "SUCCESS"},
+        "claimed_outcome": "SUCCESS",
+        "finished_at": timezone.now(),
+        **fields,
+    }
+    row = case(of, side, **values)
+    tool_call(row)
+    result(row)
+    return row
+
+
+def tool_call(of: Case, seq: int = 1, **fields: Any) -> ToolCall:
+    values = {
+        "call_number": seq,
+        "tool": "refund_payment",
+        "arguments": {"order_id": "ORD-1"},
+        "http_status": 200,
+        "status": "ok",
+        "response": {"result": {"ok": True}},
+        "risk": "WRITE_IRREVERSIBLE",
+        "mutated": True,
+        "expects_mutation": True,
+        **fields,
+    }
+    return ToolCall.objects.create(case=of, seq=seq, **values)
+
+
+def result(of: Case, expectation_id: str = "e1", **fields: Any) -> ExpectationResult:
+    values = {"type": "state", "critical": True, "status": "FAIL", "effective_status": "FAIL", **fields}
+    return ExpectationResult.objects.create(
+        case=of,
+        position=of.results.count(),
+        expectation_id=expectation_id,
+        reason="expected 1, got 2",
+        **values,
+    )
