@@ -1,0 +1,353 @@
+"""JSON Schema 2020-12, compiled once: patterns run in RE2, references stay inside, nothing is fetched (FORMATS 2).
+
+`jsonschema` does the validating. What is ours: the four keywords that search with a pattern, the check
+of a schema when it is compiled, and the wording of problems, which never repeats a caller's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema.exceptions import SchemaError as JsonSchemaError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+from .paths import format_path
+from .patterns import PatternError, compile_pattern
+from .values import describe, kind_of
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SINGLES: Final = (
+    "items",
+    "contains",
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+)
+# Keywords whose subschemas judge the same value: a circle of them would never end.
+_IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_IN_PLACE_SINGLES: Final = ("not", "if", "then", "else")
+_REFERENCES: Final = ("$ref", "$dynamicRef")
+
+
+class SchemaError(ValueError):
+    """A schema that cannot be used; the message names the place inside it."""
+
+
+class Schema:
+    """A compiled schema."""
+
+    __slots__ = ("_validator",)
+
+    def __init__(self, validator: Any) -> None:
+        self._validator = validator
+
+    def problems(self, value: Any, limit: int = 3) -> list[str]:
+        """Up to `limit` problems, `PATH: what is expected`; empty when the value is valid.
+
+        The order does not depend on the process: by path, then by wording.
+        """
+        try:
+            if self._validator.is_valid(value):
+                return []
+            found = {_sentence(error) for error in self._validator.iter_errors(value)}
+        except RecursionError:
+            return ["the value is nested too deeply for its schema"]
+        return sorted(found)[:limit]
+
+
+def compile_schema(schema: Any) -> Schema:
+    """The schema of a JSON value (an object or a boolean).
+
+    SchemaError for what the metaschema refuses, another dialect, a pattern that RE2 refuses, a reference
+    that leaves the schema or leads nowhere, or a schema that contains itself without end.
+    """
+    try:
+        _Checker.check_schema(schema)
+    except JsonSchemaError as error:
+        reason = str(error.cause) if isinstance(error.cause, PatternError) else error.message[:200]
+        raise SchemaError(_place(error) + reason) from None
+    registry: Registry[Any] = Registry()
+    _check_references(schema, registry)
+    _check_circles(schema, registry)
+    return Schema(_Validator(schema, registry=registry, format_checker=None))
+
+
+# --- keywords that search with a pattern ---------------------------------------------------------
+
+
+def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not compile_pattern(pattern).search(instance):
+        yield ValidationError("pattern")
+
+
+def _pattern_properties(
+    validator: Any, patterns: Mapping[str, Any], instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    for pattern, subschema in patterns.items():
+        for key, value in instance.items():
+            if compile_pattern(pattern).search(key):
+                yield from validator.descend(value, subschema, path=key, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    named = schema.get("properties", {})
+    patterns = [compile_pattern(text) for text in schema.get("patternProperties", {})]
+    for key, value in instance.items():
+        if key in named or any(pattern.search(key) for pattern in patterns):
+            continue
+        if allowed is False:
+            yield ValidationError("additionalProperties", path=[key])
+        elif allowed is not True:
+            yield from validator.descend(value, allowed, path=key)
+
+
+def _unevaluated_properties(
+    validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    evaluated = _evaluated_keys(validator, instance, schema)
+    for key, value in instance.items():
+        if key in evaluated:
+            continue
+        if allowed is False:
+            yield ValidationError("unevaluatedProperties", path=[key])
+        else:
+            yield from validator.descend(value, allowed, path=key, schema_path=key)
+
+
+def _evaluated_keys(validator: Any, instance: dict[str, Any], schema: Any) -> set[str]:
+    """The keys that any keyword judging this same object has looked at (2020-12, core 11.3)."""
+    if isinstance(schema, bool):
+        return set()
+    keys: set[str] = set()
+    for reference in _REFERENCES:
+        if reference in schema:
+            resolved = validator._resolver.lookup(schema[reference])
+            inner = validator.evolve(schema=resolved.contents, _resolver=resolved.resolver)
+            keys |= _evaluated_keys(inner, instance, resolved.contents)
+    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+        keys |= {key for key in instance if _accepted_rest(validator, instance, schema, key)}
+    keys |= schema.get("properties", {}).keys() & instance.keys()
+    for pattern in schema.get("patternProperties", {}):
+        keys |= {key for key in instance if compile_pattern(pattern).search(key)}
+    for subschema in _applied_in_place(validator, instance, schema):
+        keys |= _evaluated_keys(validator, instance, subschema)
+    return keys
+
+
+def _accepted_rest(validator: Any, instance: dict[str, Any], schema: Mapping[str, Any], key: str) -> bool:
+    rest = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
+    return bool(validator.evolve(schema=rest).is_valid(instance[key]))
+
+
+def _applied_in_place(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    for keyword in _IN_PLACE_LISTS:
+        for subschema in schema.get(keyword, ()):
+            if validator.evolve(schema=subschema).is_valid(instance):
+                yield subschema
+    for key, subschema in schema.get("dependentSchemas", {}).items():
+        if key in instance:
+            yield subschema
+    if "if" in schema:
+        if validator.evolve(schema=schema["if"]).is_valid(instance):
+            yield schema["if"]
+            yield schema.get("then", True)
+        else:
+            yield schema.get("else", True)
+
+
+_SEARCHING: Final = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "unevaluatedProperties": _unevaluated_properties,
+}
+_Validator: Final[Any] = validators.extend(Draft202012Validator, _SEARCHING)
+
+
+def _is_pattern(value: object) -> bool:
+    if isinstance(value, str):
+        compile_pattern(value)
+    return True
+
+
+def _metaschema_checker() -> Any:
+    """The validator class whose `check_schema` also tries every pattern with RE2."""
+    formats = Draft202012Validator.FORMAT_CHECKER.__class__(formats=())
+    formats.checks("regex", raises=PatternError)(_is_pattern)
+
+    class Checker:
+        @staticmethod
+        def check_schema(schema: Any) -> None:
+            Draft202012Validator.check_schema(schema, format_checker=formats)
+
+    return Checker
+
+
+_Checker: Final = _metaschema_checker()
+
+
+# --- references -----------------------------------------------------------------------------------
+
+
+def _subschemas(schema: Any) -> Iterator[Any]:
+    """The schemas directly inside one, at the places where schemas stand: an `enum` may hold anything."""
+    if not isinstance(schema, dict):
+        return
+    for keyword in _MAPS:
+        yield from schema.get(keyword, {}).values()
+    for keyword in _LISTS:
+        yield from schema.get(keyword, ())
+    for keyword in _SINGLES:
+        if keyword in schema:
+            yield schema[keyword]
+
+
+def _check_references(schema: Any, registry: Any) -> None:
+    """Visit every schema that validation could reach, also through references to unusual places."""
+    waiting = [schema]
+    seen: set[int] = set()
+    resolver = _resolver(schema, registry)
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen or not isinstance(current, dict):
+            continue
+        seen.add(id(current))
+        if current.get("$schema", DIALECT).rstrip("#") != DIALECT:
+            raise SchemaError(f"$schema must be {DIALECT}, got {describe(current['$schema'])}")
+        if "$id" in current and current is not schema:
+            raise SchemaError("$id is not supported inside a schema: every reference points into this one")
+        for keyword in _REFERENCES:
+            if keyword in current:
+                waiting.append(_target(current[keyword], keyword, resolver))
+        waiting.extend(_subschemas(current))
+
+
+def _resolver(schema: Any, registry: Any) -> Any:
+    resource = DRAFT202012.create_resource(schema if isinstance(schema, dict) else {})
+    return registry.resolver_with_root(resource)
+
+
+def _target(reference: str, keyword: str, resolver: Any) -> Any:
+    if not reference.startswith("#"):
+        raise SchemaError(f"{keyword} {describe(reference)} leaves the schema; it must start with '#'")
+    try:
+        target = resolver.lookup(reference).contents
+    except Unresolvable:
+        raise SchemaError(f"{keyword} {describe(reference)} leads nowhere") from None
+    if not isinstance(target, (dict, bool)):
+        raise SchemaError(f"{keyword} {describe(reference)} leads to {kind_of(target)}, not to a schema")
+    try:
+        _Checker.check_schema(target)  # a place the metaschema does not know, such as an extension keyword
+    except JsonSchemaError:
+        raise SchemaError(f"{keyword} {describe(reference)} leads to something that is not a schema") from None
+    return target
+
+
+def _check_circles(schema: Any, registry: Any) -> None:
+    """Refuse a schema whose judgement of a value needs its own judgement of that same value."""
+    resolver = _resolver(schema, registry)
+    finished: set[int] = set()
+    waiting = [schema]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, dict) and id(current) not in finished:
+            _walk_in_place(current, resolver, finished, set())
+            waiting.extend(_subschemas(current))
+        elif isinstance(current, dict):
+            waiting.extend(item for item in _subschemas(current) if id(item) not in finished)
+
+
+def _walk_in_place(schema: Any, resolver: Any, finished: set[int], open_: set[int]) -> None:
+    if not isinstance(schema, dict) or id(schema) in finished:
+        return
+    if id(schema) in open_:
+        raise SchemaError("the schema contains itself without end")
+    open_.add(id(schema))
+    inner: list[Any] = [resolver.lookup(schema[name]).contents for name in _REFERENCES if name in schema]
+    for keyword in _IN_PLACE_LISTS:
+        inner.extend(schema.get(keyword, ()))
+    inner.extend(schema[keyword] for keyword in _IN_PLACE_SINGLES if keyword in schema)
+    inner.extend(schema.get("dependentSchemas", {}).values())
+    for subschema in inner:
+        _walk_in_place(subschema, resolver, finished, open_)
+    open_.discard(id(schema))
+    finished.add(id(schema))
+
+
+# --- wording --------------------------------------------------------------------------------------
+
+
+def _place(error: JsonSchemaError) -> str:
+    path = format_path([part if isinstance(part, str) else int(part) for part in error.absolute_path])
+    return "" if path == "$" else f"{path}: "
+
+
+def _sentence(error: ValidationError) -> str:
+    path = format_path([part if isinstance(part, str) else int(part) for part in error.absolute_path])
+    if error.validator is None:  # the schema `false`
+        said = "is not allowed"
+    else:
+        words = _WORDS.get(str(error.validator))
+        said = words(error) if words else f"does not satisfy {error.validator}"
+    return said if path == "$" else f"{path}: {said}"
+
+
+def _expected(text: str) -> Callable[[ValidationError], str]:
+    return lambda error: text.format(describe(error.validator_value))
+
+
+def _type_words(error: ValidationError) -> str:
+    wanted = error.validator_value
+    names = wanted if isinstance(wanted, str) else " or ".join(wanted)
+    return f"must be of type {names}, got {kind_of(error.instance)}"
+
+
+def _required_words(error: ValidationError) -> str:
+    missing = [name for name in error.validator_value if name not in error.instance]
+    return f"misses {', '.join(missing)}"
+
+
+_WORDS: Final[dict[str, Callable[[ValidationError], str]]] = {
+    "type": _type_words,
+    "required": _required_words,
+    "enum": _expected("must be one of {}"),
+    "const": _expected("must be {}"),
+    "minimum": _expected("must be at least {}"),
+    "maximum": _expected("must be at most {}"),
+    "exclusiveMinimum": _expected("must be more than {}"),
+    "exclusiveMaximum": _expected("must be less than {}"),
+    "multipleOf": _expected("must be a multiple of {}"),
+    "minLength": _expected("must have at least {} characters"),
+    "maxLength": _expected("must have at most {} characters"),
+    "pattern": _expected("must match {}"),
+    "minItems": _expected("must have at least {} items"),
+    "maxItems": _expected("must have at most {} items"),
+    "uniqueItems": lambda _error: "must not repeat an item",
+    "minProperties": _expected("must have at least {} fields"),
+    "maxProperties": _expected("must have at most {} fields"),
+    "additionalProperties": lambda _error: "is not an allowed field",
+    "unevaluatedProperties": lambda _error: "is not an allowed field",
+    "anyOf": lambda _error: "matches none of the allowed forms",
+    "oneOf": lambda _error: "must match exactly one of the allowed forms",
+    "not": lambda _error: "has a form that is not allowed",
+}
