@@ -1,0 +1,44 @@
+"""`manage.py verify_audit`: does the audit log still say what was recorded?"""
+
+import re
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from reviews import audit
+
+
+class Command(BaseCommand):
+    help = (
+        "Checks the hash chain of the audit log from its first entry to its head. "
+        "Exit status: 0 intact, 1 broken (the first broken entry and why it is broken are printed)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--anchor",
+            metavar="SEQUENCE:HASH",
+            help="an entry noted earlier, as this command prints it: finds a chain that was rewritten as a whole",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        report = audit.verify(_anchor(options["anchor"]))
+        if report.broken:
+            found = report.broken
+            self.stderr.write(f"BROKEN at entry {found.sequence} ({found.kind}): {found.detail}.")
+            self.stderr.write(f"{report.entries} entries before it are as they were recorded.")
+            sys.exit(1)
+        self.stdout.write(f"intact: {report.entries} entries")
+        self.stdout.write(f"head {report.head_sequence}:{report.head_hash}")
+
+
+def _anchor(text: str | None) -> tuple[int, str] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9][0-9]*):([0-9a-f]{64})", text)
+    if not found:
+        raise CommandError(
+            f"--anchor: expected SEQUENCE:HASH as printed by this command, got {text!r}", returncode=2
+        )
+    return int(found[1]), found[2]

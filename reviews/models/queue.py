@@ -1,0 +1,122 @@
+"""The queue: which pairs of cases need a person, and why."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models
+from django.db.models import Q
+
+from reviews.querysets import QueueQuerySet
+
+
+class QueueReason(models.TextChoices):
+    ERROR = "ERROR", "A check could not be evaluated"
+    SKIPPED_CRITICAL = "SKIPPED_CRITICAL", "A critical check was skipped"
+    CONTRADICTION = "CONTRADICTION", "The claim is contradicted by the records"
+    INCOMPLETE = "INCOMPLETE", "The case could not be compared"
+    FLAGGED = "FLAGGED", "Flagged by a person"
+
+
+class QueueState(models.TextChoices):
+    OPEN = "OPEN"
+    DONE = "DONE"
+
+
+def queue_reasons() -> list[tuple[str, str]]:
+    """The choices as a function: another reason to look is then no migration."""
+    return list(QueueReason.choices)
+
+
+class QueueEntry(models.Model):
+    """One reason why one pair needs a person. Open once per pair and reason; a closed one stays as it is.
+
+    A reservation is a promise with an end (`reserved_until`): after it the entry is free again, and nothing
+    has to clean up.
+    """
+
+    pair = models.ForeignKey("evaluations.PairedCase", on_delete=models.PROTECT, related_name="queue_entries")
+    reason = models.CharField(max_length=30, choices=queue_reasons)
+    # BASELINE or CANDIDATE where only one of them is concerned, else empty.
+    side = models.CharField(max_length=9, blank=True)
+    detail = models.TextField(blank=True)
+    # Worst first: the rank of the pair's class and severity when the entry was made.
+    priority = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=4, choices=QueueState, default=QueueState.OPEN)
+    reserved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="reserved_entries",
+    )
+    reserved_until = models.DateTimeField(null=True, blank=True)
+    assigned_to = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="assigned_entries",
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    closed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="closed_entries",
+    )
+    closed_at = models.DateTimeField(null=True, blank=True)
+    closing_note = models.TextField(blank=True)
+
+    objects = QueueQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["priority", "id"]
+        verbose_name_plural = "queue entries"
+        default_permissions = ("add", "change", "view")
+        permissions = [("manage_queue", "Can release and reassign what others hold")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pair", "reason"], condition=Q(state=QueueState.OPEN), name="queue_entry_is_open_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=QueueState.values), name="queue_entry_state_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(reserved_by__isnull=True, reserved_until__isnull=True)
+                | Q(reserved_by__isnull=False, reserved_until__isnull=False),
+                name="queue_entry_reservation_has_an_end",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=QueueState.OPEN, closed_at__isnull=True, closed_by__isnull=True)
+                | Q(state=QueueState.DONE, closed_at__isnull=False, closed_by__isnull=False),
+                name="queue_entry_done_says_by_whom",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["priority", "id"],
+                condition=Q(state=QueueState.OPEN),
+                name="queue_entry_open_worst_first",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reason}: pair {self.pair_id}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == QueueState.OPEN
+
+    def is_held(self, now: datetime) -> bool:
+        """Whether somebody's reservation still runs."""
+        return (
+            self.reserved_by_id is not None and self.reserved_until is not None and self.reserved_until > now
+        )
+
+    def is_held_by(self, user: AbstractBaseUser, now: datetime) -> bool:
+        return self.is_held(now) and self.reserved_by_id == user.pk

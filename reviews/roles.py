@@ -1,0 +1,74 @@
+"""The four roles and what each may do: one table, written into groups by a migration.
+
+Pages, API and admin ask for permissions (`user.has_perm`), never for the name of a group. Services ask again,
+so no path around a page exists.
+"""
+
+from typing import Any
+
+from reviews.errors import NotAllowedError
+
+VIEWER, REVIEWER, EDITOR, ADMIN = "viewer", "reviewer", "editor", "admin"
+
+DECIDE = "reviews.add_review"
+FLAG = "reviews.add_queueentry"
+WORK_QUEUE = "reviews.change_queueentry"
+MANAGE_QUEUE = "reviews.manage_queue"
+
+_SEES = (
+    "twins.view_twin",
+    "twins.view_twinversion",
+    "scenarios.view_scenario",
+    "scenarios.view_scenarioversion",
+    "evaluations.view_agent",
+    "evaluations.view_agentversion",
+    "evaluations.view_comparison",
+    "evaluations.view_run",
+    "evaluations.view_pairedcase",
+    "evaluations.view_case",
+    "evaluations.view_toolcall",
+    "evaluations.view_expectationresult",
+    "evaluations.view_statesnapshot",
+    "reviews.view_review",
+    "reviews.view_queueentry",
+    "reviews.view_auditentry",
+)
+_DECIDES = (DECIDE, FLAG, WORK_QUEUE)
+_EDITS = (
+    "twins.add_twin",
+    "twins.change_twin",
+    "twins.add_twinversion",
+    "scenarios.add_scenario",
+    "scenarios.change_scenario",
+    "scenarios.add_scenarioversion",
+    "evaluations.add_agent",
+    "evaluations.change_agent",
+    "evaluations.add_agentversion",
+    "evaluations.add_comparison",
+    "evaluations.change_comparison",
+)
+_MANAGES = (
+    MANAGE_QUEUE,
+    "auth.add_user",
+    "auth.change_user",
+    "auth.delete_user",
+    "auth.view_user",
+    "auth.view_group",
+)
+
+# A role names its permissions as app_label.codename. An editor does not review what it edits.
+ROLES: dict[str, tuple[str, ...]] = {
+    VIEWER: _SEES,
+    REVIEWER: _SEES + _DECIDES,
+    EDITOR: _SEES + _EDITS,
+    ADMIN: _SEES + _DECIDES + _EDITS + _MANAGES,
+}
+
+
+def require(actor: Any, permission: str, doing: str) -> None:
+    """Raise NotAllowedError unless the actor is an active account with this permission.
+
+    `doing` completes the sentence "You need ... to".
+    """
+    if actor is None or not getattr(actor, "is_active", False) or not actor.has_perm(permission):
+        raise NotAllowedError(f"You need a role with the permission {permission} to {doing}.", permission)
