@@ -1,8 +1,29 @@
-"""Root addresses."""
+"""Root addresses. Each room brings its own; what only the site knows is here."""
+
+from importlib.util import find_spec
 
 from django.contrib import admin
-from django.urls import path
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns = [
+from agenttwin_site import views
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", views.home, name="home"),
+    path("login/", views.LoginView.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("password/", views.PasswordChangeView.as_view(), name="password_change"),
+    path("favicon.ico", views.favicon, name="favicon"),
+    path("admin/login/", views.admin_login),
     path("admin/", admin.site.urls),
+    *(
+        path("", include(f"{room}.urls"))
+        for room in ("evaluations", "reviews", "scenarios", "twins")
+        if find_spec(f"{room}.urls")
+    ),
 ]
+
+handler400 = "agenttwin_site.error_pages.bad_request"
+handler403 = "agenttwin_site.error_pages.permission_denied"
+handler404 = "agenttwin_site.error_pages.not_found"
+handler500 = "agenttwin_site.error_pages.server_error"

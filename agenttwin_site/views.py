@@ -1,0 +1,70 @@
+"""Pages of the site itself: start page, login and password. The rooms bring their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import views as auth_views
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_GET, require_safe
+from django.views.generic import RedirectView
+
+from agenttwin_site.kept_forms import has_kept_form
+from evaluations.page_queries import latest_comparisons
+
+LATEST = 8
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """The latest comparisons with their counts, what waits for a person, the way to everything else."""
+    may_see = request.user.has_perm("evaluations.view_comparison")
+    return render(request, "home.html", {"comparisons": latest_comparisons(LATEST) if may_see else []})
+
+
+@method_decorator(login_not_required, name="dispatch")
+class LoginView(auth_views.LoginView):
+    """The one login page. What was typed when a session ended comes back with the page it was typed on."""
+
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        # An anonymous session that held a form was short-lived; the person's own lives as configured.
+        self.request.session.set_expiry(None)
+        if has_kept_form(self.request, self.get_success_url()):
+            messages.info(self.request, "What you typed is back in its form. It has not been sent yet.")
+        return response
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        context = super().get_context_data(**context)
+        context["kept_text"] = has_kept_form(self.request, str(context.get("next") or ""))
+        return context
+
+
+class PasswordChangeView(auth_views.PasswordChangeView):
+    success_url = reverse_lazy("home")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        messages.success(self.request, "Your password was changed.")
+        return super().form_valid(form)
+
+
+@require_GET
+@login_not_required
+def favicon(request: HttpRequest) -> HttpResponse:
+    return RedirectView.as_view(url=static("agenttwin/favicon.svg"), permanent=False)(request)
+
+
+@require_safe
+@login_not_required
+def admin_login(request: HttpRequest) -> HttpResponse:
+    """The admin's own login page leads to the one that everybody uses."""
+    return RedirectView.as_view(pattern_name="login", query_string=True)(request)

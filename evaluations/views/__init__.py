@@ -1,0 +1,1 @@
+"""Pages of this room: the list of comparisons, one comparison, starting one."""
