@@ -1,0 +1,175 @@
+"""Several files of twins, scenarios and agents read together, in any order.
+
+All or nothing: a bundle with a problem anywhere has no use. A scenario is held against its twin wherever
+that is: in the bundle itself, or where the caller looks it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.documents.agent import validate_agent
+from scenarios.documents.scenario import validate_scenario
+from twins.documents.problems import Problem, format_problem
+from twins.documents.source import Finding, Source, read_source, source_kind
+from twins.documents.twin import load_twin, validate_twin
+from twins.documents.wording import not_allowed
+from twins.engine.definition import Definition
+
+TwinLookup = Callable[[str], Definition | None]
+
+TWIN, SCENARIO, AGENT = "TwinDefinition", "Scenario", "Agent"
+# The order in which they can be stored: a scenario needs its twin.
+KINDS = (TWIN, SCENARIO, AGENT)
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """A problem and the file it is in."""
+
+    file: str
+    problem: Problem
+
+    def __str__(self) -> str:
+        return format_problem(self.file, self.problem)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleDocument:
+    """A document of a bundle. ``kind`` and ``name`` are empty where the document does not say them."""
+
+    file: str
+    text: str | bytes
+    source: Source
+    kind: str
+    name: str
+    version: str
+
+    @property
+    def value(self) -> Any:
+        return self.source.value
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What was read: the documents by kind (twins, scenarios, agents), then by file as given, and all
+    problems.
+    """
+
+    documents: tuple[BundleDocument, ...]
+    problems: tuple[FileProblem, ...]
+
+    def of_kind(self, kind: str) -> tuple[BundleDocument, ...]:
+        return tuple(document for document in self.documents if document.kind == kind)
+
+
+def read_bundle(files: Iterable[tuple[str, str | bytes]], *, twin_lookup: TwinLookup | None = None) -> Bundle:
+    """Reads and checks the files, each (file name, text); a name that ends in .json is JSON, any other
+    YAML.
+
+    ``twin_lookup`` answers the definition of a twin that is not in the bundle, or None; without it a
+    scenario whose twin is elsewhere is not held against it. Problems are in the order of the files.
+    """
+    documents = [_read(file, text) for file, text in files]
+    twins, broken = _twins(documents)
+
+    def twin_of(name: str) -> tuple[Definition | None, bool]:
+        """The definition, and whether it is certain that there is none."""
+        if name in twins or name in broken:
+            return twins.get(name), False
+        found = None if twin_lookup is None else twin_lookup(name)
+        return found, twin_lookup is not None and found is None
+
+    problems = [
+        FileProblem(document.file, problem)
+        for document in documents
+        for problem in _problems(document, twin_of)
+    ]
+    problems.extend(_given_twice(documents))
+    position = {document.file: index for index, document in reversed(list(enumerate(documents)))}
+    problems.sort(key=lambda one: position[one.file])
+    known = [document for document in documents if document.kind in KINDS]
+    return Bundle(tuple(sorted(known, key=lambda one: KINDS.index(one.kind))), tuple(problems))
+
+
+def _read(file: str, text: str | bytes) -> BundleDocument:
+    source = read_source(text, kind=source_kind(file))
+    value = source.value if isinstance(source.value, dict) else {}
+    metadata = value.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return BundleDocument(
+        file,
+        text,
+        source,
+        _text(value.get("kind")),
+        _text(metadata.get("name")),
+        _text(metadata.get("version")),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _twins(documents: list[BundleDocument]) -> tuple[dict[str, Definition], set[str]]:
+    """The twins of the bundle by name, and the names of those that are themselves refused."""
+    twins: dict[str, Definition] = {}
+    broken: set[str] = set()
+    for document in documents:
+        if document.kind != TWIN:
+            continue
+        if validate_twin(document.source):
+            broken.add(document.name)
+        else:
+            twins[document.name] = load_twin(document.source)
+    return twins, broken
+
+
+def _problems(
+    document: BundleDocument, twin_of: Callable[[str], tuple[Definition | None, bool]]
+) -> list[Problem]:
+    source = document.source
+    if document.kind == TWIN:
+        return validate_twin(source)
+    if document.kind == AGENT:
+        return validate_agent(source)
+    if document.kind == SCENARIO:
+        return _scenario_problems(source, twin_of)
+    if not source.readable:
+        return list(source.problems)
+    if not isinstance(source.value, dict):
+        return [*source.problems, source.problem(Finding((), "is not a twin, a scenario or an agent"))]
+    detail = not_allowed(source.value["kind"], KINDS) if "kind" in source.value else "is required"
+    return [*source.problems, source.problem(Finding(("kind",), detail))]
+
+
+def _scenario_problems(
+    source: Source, twin_of: Callable[[str], tuple[Definition | None, bool]]
+) -> list[Problem]:
+    spec = source.value.get("spec") if isinstance(source.value, dict) else None
+    named = spec.get("twin") if isinstance(spec, dict) else None
+    if not isinstance(named, str) or not named:
+        return validate_scenario(source)
+    twin, is_unknown = twin_of(named)
+    problems = validate_scenario(source, twin=twin)
+    if is_unknown:
+        problems.append(source.problem(Finding(("spec", "twin"), f"there is no twin {named}")))
+    return problems
+
+
+def _given_twice(documents: list[BundleDocument]) -> list[FileProblem]:
+    first: dict[tuple[str, ...], str] = {}
+    problems: list[FileProblem] = []
+    for document in documents:
+        if document.kind not in KINDS or not document.name:
+            continue
+        key = (document.kind, document.name, *((document.version,) if document.kind == AGENT else ()))
+        if key in first:
+            detail = f"this {document.kind} is also in {first[key]}"
+            problems.append(
+                FileProblem(document.file, document.source.problem(Finding(("metadata", "name"), detail)))
+            )
+        first.setdefault(key, document.file)
+    return problems
