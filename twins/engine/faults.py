@@ -142,7 +142,9 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
             Did.EVERYTHING, Sees.A_STALE_ANSWER, "The answer comes from a replica that lags behind."
         ),
         "duplicate_response": Fault(
-            Did.EVERYTHING, Sees.THE_PREVIOUS_ANSWER, "The call works and an older answer arrives in its place."
+            Did.EVERYTHING,
+            Sees.THE_PREVIOUS_ANSWER,
+            "The call works and an older answer arrives in its place.",
         ),
         "semantic_bad_response": Fault(
             Did.EVERYTHING, Sees.A_GIVEN_RESULT, "A well-formed answer that says something wrong."
@@ -162,8 +164,6 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
         ),
     }
 )
-
-NO_FAULT: Final = Fault(Did.EVERYTHING, Sees.THE_ANSWER, "Nothing goes wrong.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,7 +259,9 @@ def _target(reference: str, keyword: str, resolver: Any) -> Any:
     try:
         _Checker.check_schema(target)  # a place the metaschema does not know, such as an extension keyword
     except JsonSchemaError:
-        raise SchemaError(f"{keyword} {describe(reference)} leads to something that is not a schema") from None
+        raise SchemaError(
+            f"{keyword} {describe(reference)} leads to something that is not a schema"
+        ) from None
     return target
 
 

@@ -249,7 +249,9 @@ def _read_pieces(text: str, position: int, literal: re.Pattern[str]) -> tuple[Pi
             placeholder, position = _read_placeholder(text, position)
             pieces.append(placeholder)
         elif text[position] == "}":
-            raise TemplateSyntaxError(f"{text!r}: a single '}}' at character {position + 1}; write '}}}}' for a brace")
+            raise TemplateSyntaxError(
+                f"{text!r}: a single '}}' at character {position + 1}; write '}}}}' for a brace"
+            )
         else:
             break
     return pieces, position
@@ -270,7 +272,9 @@ def parse_placeholder(body: str) -> Placeholder:
     try:
         path = parse_path(name)
     except PathSyntaxError as error:
-        raise TemplateSyntaxError(f"{{{body}}} is not a placeholder: {error}; write '{{{{' for a brace") from None
+        raise TemplateSyntaxError(
+            f"{{{body}}} is not a placeholder: {error}; write '{{{{' for a brace"
+        ) from None
     optional = body.endswith("?")
     root = path.segments[0] if path.segments else ""
     if root in _SCALAR_ROOTS:
@@ -279,7 +283,9 @@ def parse_placeholder(body: str) -> Placeholder:
             raise TemplateSyntaxError(f"{{{body}}} is not a placeholder; of this kind there are {known}")
         return Placeholder(name, str(root), optional, _SCALARS[path.segments])
     if not isinstance(root, str) or not root or name.startswith("$"):
-        raise TemplateSyntaxError(f"{{{body}}} is not a placeholder: it starts with the name of an argument, args, state or value")
+        raise TemplateSyntaxError(
+            f"{{{body}}} is not a placeholder: it starts with the name of an argument, args, state or value"
+        )
     if root in _CONTAINERS:
         container, segments = root, path.segments[1:]
     else:
@@ -322,9 +328,7 @@ class PathTemplate:
         """
         if self.constant is not None:
             return self.constant
-        return tuple(
-            _render_segment(part, scope) if isinstance(part, list) else part for part in self._parts
-        )
+        return tuple(_render_segment(part, scope) if isinstance(part, list) else part for part in self._parts)
 
     def __repr__(self) -> str:
         return f"PathTemplate({self.text!r})"
@@ -413,5 +417,3 @@ def _read_bracket_pieces(text: str, position: int) -> tuple[Segment | Pieces, in
     raise PathSyntaxError(
         f"{text!r}: brackets hold an index, a quoted key or one placeholder, at character {position + 1}"
     )
-
-
