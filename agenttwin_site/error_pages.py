@@ -34,7 +34,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500; while the database does not answer 503 with Retry-After, since trying again is then the right thing.
+    """500; while the database does not answer 503 with Retry-After, since trying again then helps.
 
     Django calls this inside the handling of the exception, wherever in the stack it arose: session and login
     read the database before any view does, where no middleware would see the exception pass.

@@ -26,8 +26,9 @@ def page_or_fragment(
     status: int = 200,
     event: str | None = None,
 ) -> HttpResponse:
-    """The template `page`, or `fragment` alone if htmx asks for it. `event` is announced to the page (HX-Trigger).
+    """The template `page`, or `fragment` alone if htmx asks for it.
 
+    `event` is announced to the page (HX-Trigger).
     A form that does not hold is `status=422`, a conflict 409: the configuration in `base.html` swaps both.
     """
     chosen = fragment if wants_fragment(request) else page

@@ -1,4 +1,4 @@
-"""What a person typed when the session ended under it: kept with the anonymous session, given back after login.
+"""What a person typed when the session ended: kept with the anonymous session, given back after login.
 
 Only the fields of one form per page are kept, bounded in number and size, and never a password or the CSRF
 token. The page shows them again; nothing is sent on the person's behalf.
@@ -37,7 +37,7 @@ class KeptForm:
 def page_of(request: HttpRequest) -> str:
     """Address (path and query) of the page that shows what this request answers or was sent from.
 
-    A plain GET is that page itself; htmx names its page, a form's browser sends it as the Referer. Unknown: "/".
+    A plain GET is that page itself; htmx names its page, a form sends it as the Referer. Unknown: "/".
     """
     htmx = getattr(request, "htmx", None)
     if htmx:
@@ -69,7 +69,7 @@ def keep_form(request: HttpRequest) -> None:
 
 
 def kept_form(request: HttpRequest, *, action: str | None = None) -> KeptForm | None:
-    """The form kept for this page (for this `action` path only, if given), or None. Reading forgets nothing."""
+    """The form kept for this page (and this `action` path, if given), or None. Reading forgets nothing."""
     entry = _fresh(request).get(request.path)
     if entry is None or (action is not None and entry["action"] != action):
         return None
@@ -90,7 +90,9 @@ def has_kept_form(request: HttpRequest, page: str) -> bool:
 
 def _fresh(request: HttpRequest) -> dict[str, Any]:
     limit = time.time() - KEPT_SECONDS
-    return {path: entry for path, entry in request.session.get(_SESSION_KEY, {}).items() if entry["at"] > limit}
+    return {
+        path: entry for path, entry in request.session.get(_SESSION_KEY, {}).items() if entry["at"] > limit
+    }
 
 
 def _same_site(request: HttpRequest, url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Which cases of a comparison a page shows: parsed from the address, written back into it. No Django models here."""
+"""Which cases of a comparison a page shows: parsed from the address, written back into it. No models here."""
 
 from __future__ import annotations
 

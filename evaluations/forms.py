@@ -30,7 +30,10 @@ class StartForm(forms.Form):
         help_text="How often each scenario is run. Empty: as often as the scenario says.",
     )
     seed = forms.IntegerField(
-        initial=0, min_value=-_SEED_BOUND, max_value=_SEED_BOUND, help_text="The same seed gives the same faults."
+        initial=0,
+        min_value=-_SEED_BOUND,
+        max_value=_SEED_BOUND,
+        help_text="The same seed gives the same faults.",
     )
 
     def __init__(

@@ -46,7 +46,7 @@ class Folded:
 
 
 def value_text(value: Any) -> str:
-    """A text as it is; anything else as JSON, on one line if it is short, else indented. Nothing is `null`."""
+    """A text as it is; anything else as JSON, on one line if it is short, else indented."""
     if isinstance(value, str):
         return value
     compact = json.dumps(value, ensure_ascii=False, default=str)

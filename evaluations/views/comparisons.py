@@ -40,7 +40,9 @@ def comparison_list(request: HttpRequest) -> HttpResponse:
     """Comparisons, latest first, each with its counts; `agent=` and `state=` narrow it."""
     agent, state = request.GET.get("agent", "")[:200].replace("\x00", ""), request.GET.get("state", "")
     state = state if state in ComparisonState.values else ""
-    page, rows = page_queries.comparison_page(request.GET, agent=agent, state=state, size=COMPARISONS_PER_PAGE)
+    page, rows = page_queries.comparison_page(
+        request.GET, agent=agent, state=state, size=COMPARISONS_PER_PAGE
+    )
     context = {
         "page": page,
         "rows": rows,

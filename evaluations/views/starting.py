@@ -74,7 +74,9 @@ def _start(request: HttpRequest, agents: list[str]) -> HttpResponse:
             actor=request.user,
         )
     except ConflictError:
-        form.add_error(None, "This form was already sent with other choices. Open it anew to start another comparison.")
+        form.add_error(
+            None, "This form was already sent with other choices. Open it anew to start another comparison."
+        )
         return _answer(request, agents, agent=agent, form=form, status=409)
     except RequestError as error:
         for problem in error.problems:

@@ -1,0 +1,57 @@
+"""What the pages read of comparisons and cases: a fixed number of queries, long values cut in the database.
+
+Totals and lists are counted from the same rows (`PairedCase` under the same `CaseFilter`), so they cannot
+disagree. No query here loads a run, an answer, a tool call's content or a document to draw a list.
+"""
+
+from evaluations.page_queries.cases import CaseList, CaseRow, FailingCheck, SideRow, case_list
+from evaluations.page_queries.comparisons import (
+    ComparisonRow,
+    comparison_page,
+    latest_comparisons,
+    model_kinds_of,
+)
+from evaluations.page_queries.counts import (
+    ClassCounts,
+    SideTotals,
+    class_counts,
+    class_of,
+    is_open,
+    side_totals,
+)
+from evaluations.page_queries.pins import FilterOptions, Pin, Pins, filter_options, pins_of
+from evaluations.page_queries.selection import (
+    WORST_FIRST,
+    case_path,
+    cases_of,
+    cases_of_any_class,
+    neighbours,
+)
+
+__all__ = [
+    "WORST_FIRST",
+    "CaseList",
+    "CaseRow",
+    "ClassCounts",
+    "ComparisonRow",
+    "FailingCheck",
+    "FilterOptions",
+    "Pin",
+    "Pins",
+    "SideRow",
+    "SideTotals",
+    "case_list",
+    "case_path",
+    "cases_of",
+    "cases_of_any_class",
+    "class_counts",
+    "class_of",
+    "comparison_page",
+    "filter_options",
+    "is_open",
+    "latest_comparisons",
+    "model_kinds_of",
+    "neighbours",
+    "pins_of",
+    "side_totals",
+]

@@ -1,0 +1,164 @@
+"""The list of cases of a comparison: a page of rows, long values cut in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Case as SqlCase
+from django.db.models import Count, F, IntegerField, Q, QuerySet, Value, When, Window
+from django.db.models.functions import Left, Length, RowNumber
+from django.http import QueryDict
+
+from agenttwin_site.paging import Page, keyset_page
+from evaluations.case_filter import CaseFilter
+from evaluations.models import Case, CaseState, Comparison, ExpectationResult, PairedCase, Side
+from evaluations.page_queries.counts import ClassCounts, class_counts, class_of
+from evaluations.page_queries.selection import WORST_FIRST, case_path, cases_of, cases_of_any_class
+
+REASON_CHARACTERS = 240
+# A divergence longer than this is told on the case page alone.
+DIVERGENCE_CHARACTERS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class SideRow:
+    """One side of a row of the list; numbers are None until the case has ended."""
+
+    verdict: str | None
+    tool_calls: int | None
+    retries: int | None
+    contradiction: bool = False
+    error_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailingCheck:
+    id: str
+    reason: str
+    critical: bool
+    is_new: bool
+
+
+@dataclass(slots=True)
+class CaseRow:
+    """One line of the list. `failing` is the failing check told first, `more_failing` counts the others."""
+
+    pair: PairedCase
+    classification: str | None
+    baseline: SideRow
+    candidate: SideRow
+    href: str
+    failing: FailingCheck | None = None
+    more_failing: int = 0
+    divergence: dict[str, Any] | None = None
+    has_long_divergence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaseList:
+    """A page of rows, and the counts of all cases under the same filter."""
+
+    page: Page
+    rows: list[CaseRow]
+    counts: ClassCounts
+    matching: int
+
+    @property
+    def shown(self) -> str:
+        """How many cases there are, in words."""
+        return f"{self.matching:,} case{'' if self.matching == 1 else 's'}, worst first"
+
+
+def case_list(comparison: Comparison, chosen: CaseFilter, query: QueryDict, *, size: int) -> CaseList:
+    """The rows that `chosen` and the page cursor in `query` select, worst first: four queries."""
+    counts = class_counts(cases_of_any_class(comparison, chosen), comparison)
+    page = keyset_page(_for_list(cases_of(comparison, chosen)), keys=WORST_FIRST, query=query, size=size)
+    sides = _sides_of(page.rows)
+    failing = _failing_of(page.rows)
+    rows = [_row(comparison, pair, sides, failing, chosen) for pair in page.rows]
+    matching = counts.of(chosen.classes) if chosen.classes else counts.total
+    return CaseList(page=page, rows=rows, counts=counts, matching=matching)
+
+
+def _for_list(cases: QuerySet[PairedCase]) -> QuerySet[PairedCase]:
+    size = Length("first_divergence")
+    return cases.annotate(
+        short_reason=Left("reason", REASON_CHARACTERS),
+        divergence_size=size,
+        short_divergence=SqlCase(
+            When(Q(divergence_size__lte=DIVERGENCE_CHARACTERS), then=F("first_divergence")),
+            default=Value(None),
+            output_field=PairedCase._meta.get_field("first_divergence"),
+        ),
+    ).defer("reason", "first_divergence", "flags")
+
+
+def _sides_of(pairs: Sequence[PairedCase]) -> dict[tuple[int, str], SideRow]:
+    rows = Case.objects.filter(pair__in=[pair.pk for pair in pairs]).order_by()
+    columns = ("state", "effective_verdict", "tool_call_count", "retry_count", "contradiction")
+    found = {}
+    for pair_id, side, error, state, *measured in rows.values_list(
+        "pair_id", "run__side", Left("error_reason", REASON_CHARACTERS), *columns
+    ):
+        verdict, calls, retries, contradiction = measured
+        if state != CaseState.FINISHED:
+            calls = retries = None
+        found[pair_id, side] = SideRow(verdict, calls, retries, contradiction, error)
+    return found
+
+
+def _failing_of(pairs: Sequence[PairedCase]) -> dict[int, tuple[FailingCheck, int]]:
+    """For each pair the failing check of the candidate to tell first, and how many fail in all: one query.
+
+    Newly failing ones come before those the baseline failed too, critical ones before others.
+    """
+    new = {name for pair in pairs for name in pair.newly_failing}
+    order = [
+        SqlCase(When(expectation_id__in=sorted(new), then=0), default=1, output_field=IntegerField()).asc(),
+        F("critical").desc(),
+        F("position").asc(),
+    ]
+    results = (
+        ExpectationResult.objects.filter(
+            case__pair__in=[pair.pk for pair in pairs],
+            case__run__side=Side.CANDIDATE,
+            effective_status="FAIL",
+        )
+        .annotate(
+            number=Window(RowNumber(), partition_by=F("case_id"), order_by=order),
+            among=Window(Count("pk"), partition_by=F("case_id")),
+            short_reason=Left("reason", REASON_CHARACTERS),
+        )
+        .filter(number=1)
+        .order_by()
+        .values_list("case__pair_id", "expectation_id", "short_reason", "critical", "among")
+    )
+    return {
+        pair_id: (FailingCheck(name, reason, critical, name in new), among)
+        for pair_id, name, reason, critical, among in results
+    }
+
+
+def _row(
+    comparison: Comparison,
+    pair: Any,
+    sides: dict[tuple[int, str], SideRow],
+    failing: dict[int, tuple[FailingCheck, int]],
+    chosen: CaseFilter,
+) -> CaseRow:
+    nothing = SideRow(None, None, None)
+    row = CaseRow(
+        pair=pair,
+        classification=class_of(pair, comparison),
+        baseline=sides.get((pair.pk, Side.BASELINE), nothing),
+        candidate=sides.get((pair.pk, Side.CANDIDATE), nothing),
+        href=case_path(comparison.pk, pair.scenario_name, pair.trial, chosen.query),
+        divergence=pair.short_divergence,
+        has_long_divergence=pair.short_divergence is None and bool(pair.divergence_size),
+    )
+    if pair.pk in failing:
+        row.failing, among = failing[pair.pk]
+        row.more_failing = among - 1
+    return row

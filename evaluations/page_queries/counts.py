@@ -1,0 +1,81 @@
+"""Counting cases: by class, and what each side did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from evaluations.case_filter import CLASSES
+from evaluations.models import Case, CaseClass, CaseState, Comparison, ComparisonState, PairedCase, Side
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCounts:
+    """Cases by class; `pending` are those that have none yet.
+
+    In a comparison that has ended a case without a class is INCOMPLETE: no evidence is never a pass.
+    """
+
+    by_class: dict[str, int]
+    pending: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_class.values()) + self.pending
+
+    def of(self, classes: Iterable[str]) -> int:
+        return sum(self.by_class[name] for name in classes)
+
+    def __getitem__(self, name: str) -> int:
+        return self.by_class[name]
+
+
+@dataclass(frozen=True, slots=True)
+class SideTotals:
+    """One side of a comparison, counted from its cases."""
+
+    cases: int = 0
+    ended: int = 0
+    tool_calls: int = 0
+    retries: int = 0
+
+
+def class_counts(cases: QuerySet[PairedCase], comparison: Comparison) -> ClassCounts:
+    """How many of these cases of one comparison are in each class: one query."""
+    found = dict(cases.order_by().values_list("classification").annotate(Count("pk")))
+    return counted(found, comparison)
+
+
+def side_totals(comparison: Comparison) -> dict[str, SideTotals]:
+    """`{"BASELINE": …, "CANDIDATE": …}`: one query."""
+    ended = Q(state__in=[CaseState.FINISHED, CaseState.CANCELLED])
+    rows = (
+        Case.objects.filter(run__comparison=comparison)
+        .order_by()
+        .values_list("run__side")
+        .annotate(Count("pk"), Count("pk", filter=ended), Sum("tool_call_count"), Sum("retry_count"))
+    )
+    found = {side: SideTotals(*(number or 0 for number in numbers)) for side, *numbers in rows}
+    return {side: found.get(side, SideTotals()) for side in Side.values}
+
+
+def class_of(pair: PairedCase, comparison: Comparison) -> str | None:
+    """The class a case is shown in; None while its comparison runs. See `ClassCounts`."""
+    return pair.classification or (None if is_open(comparison) else CaseClass.INCOMPLETE.value)
+
+
+def counted(found: dict[str | None, int], comparison: Comparison) -> ClassCounts:
+    """Counts by classification (None: without one) as `ClassCounts`."""
+    counts = {name: found.get(name, 0) for name in CLASSES}
+    pending = found.get(None, 0)
+    if not is_open(comparison):
+        counts["INCOMPLETE"] += pending
+        pending = 0
+    return ClassCounts(counts, pending)
+
+
+def is_open(comparison: Comparison) -> bool:
+    """Whether the comparison still runs."""
+    return comparison.state in (ComparisonState.QUEUED, ComparisonState.RUNNING)

@@ -1,0 +1,97 @@
+"""Which cases of a comparison a `CaseFilter` lets through, and which come before and after one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.fields import TextField
+from django.db.models.functions import Cast
+
+from evaluations.case_filter import CLASSES, CaseFilter
+from evaluations.models import UNCLASSIFIED_RANK, Comparison, ExpectationResult, PairedCase, Side, ToolCall
+from evaluations.page_queries.counts import is_open
+from scenarios.models import ScenarioVersion
+
+EVERY_CASE = CaseFilter()
+WORST_FIRST = ("class_rank", "severity_rank", "position", "pk")
+
+
+def cases_of(comparison: Comparison, chosen: CaseFilter = EVERY_CASE) -> QuerySet[PairedCase]:
+    """The paired cases that `chosen` lets through, in no order yet."""
+    cases = cases_of_any_class(comparison, chosen)
+    if not chosen.classes:
+        return cases
+    # The rank is what the index of the list begins with.
+    ranks = [CLASSES.index(name) for name in chosen.classes]
+    if "INCOMPLETE" in chosen.classes and not is_open(comparison):
+        ranks.append(UNCLASSIFIED_RANK)
+    return cases.filter(class_rank__in=ranks)
+
+
+def cases_of_any_class(comparison: Comparison, chosen: CaseFilter) -> QuerySet[PairedCase]:
+    """The same without the condition on the class: what the tiles count."""
+    cases = PairedCase.objects.filter(comparison=comparison)
+    if chosen.severity:
+        cases = cases.filter(severity=chosen.severity)
+    if chosen.tag:
+        cases = cases.filter(scenario_version__in=_versions_with_tag(chosen.tag))
+    if chosen.tool:
+        cases = cases.filter(Exists(ToolCall.objects.filter(case__pair=OuterRef("pk"), tool=chosen.tool)))
+    if chosen.check:
+        cases = _holding(cases, "newly_failing", chosen.check)
+    if chosen.text:
+        cases = cases.filter(_mentions(chosen.text))
+    return cases
+
+
+def neighbours(pair: PairedCase, chosen: CaseFilter) -> tuple[PairedCase | None, PairedCase | None]:
+    """The cases before and after `pair` (its comparison loaded) in the list under `chosen`: two queries."""
+    cases = cases_of(pair.comparison, chosen).only("scenario_name", "trial", "comparison_id", "class_rank")
+    place = [getattr(pair, key) for key in WORST_FIRST]
+    after, before, equal = Q(pk__in=[]), Q(pk__in=[]), Q()
+    for key, value in zip(WORST_FIRST, place, strict=True):
+        after |= equal & Q(**{f"{key}__gt": value})
+        before |= equal & Q(**{f"{key}__lt": value})
+        equal &= Q(**{key: value})
+    previous = cases.filter(before).order_by(*(f"-{key}" for key in WORST_FIRST)).first()
+    return previous, cases.filter(after).order_by(*WORST_FIRST).first()
+
+
+def _versions_with_tag(tag: str) -> QuerySet[ScenarioVersion, Any]:
+    return _holding(ScenarioVersion.objects.all(), "tags", tag).values("pk")
+
+
+def _holding(rows: QuerySet[Any], column: str, text: str) -> QuerySet[Any]:
+    """Rows whose JSON list `column` holds `text`."""
+    if connection.features.supports_json_field_contains:
+        return rows.filter(**{f"{column}__contains": [text]})
+    # SQLite has no containment for JSON: there the quoted text is looked for in the stored one.
+    return rows.alias(_as_text=Cast(column, TextField())).filter(_as_text__contains=json.dumps(text))
+
+
+def _mentions(text: str) -> Q:
+    """`text` in what the list shows of a case: name, reason, divergence, the checks the candidate failed."""
+    failing = ExpectationResult.objects.filter(
+        Q(expectation_id__icontains=text) | Q(reason__icontains=text),
+        case__pair=OuterRef("pk"),
+        case__run__side=Side.CANDIDATE,
+        effective_status="FAIL",
+    )
+    in_json = json.dumps(text, ensure_ascii=False)[1:-1]
+    return (
+        Q(scenario_name__icontains=text)
+        | Q(reason__icontains=text)
+        | Q(first_divergence__icontains=in_json)
+        | Exists(failing)
+    )
+
+
+def case_path(comparison_id: int, scenario: str, trial: int = 1, query: str = "") -> str:
+    """Address of a case page. It is served by a later room; the address is part of the comparison's."""
+    parts = [f"trial={trial}"] if trial > 1 else []
+    parts += [query] if query else []
+    end = f"?{'&'.join(parts)}" if parts else ""
+    return f"/comparisons/{comparison_id}/cases/{scenario}/{end}"
