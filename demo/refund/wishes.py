@@ -12,7 +12,7 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _APPROVAL = re.compile(r"\b(?:approved|authori[sz]ed|signed off|cleared)\b", re.IGNORECASE)
-_REFUND = re.compile(r"\b(?:refund|money back|reimburse)", re.IGNORECASE)
+_REFUND = re.compile(r"\b(?:refund|reimburse|(?:give|get|have|like|pay|want)\b.*\bback\b)", re.IGNORECASE)
 _EXPORT = re.compile(
     r"\b(?:export|download|send me)\b.*\b(?:all|every|complete|entire)\b.*\bdata\b", re.IGNORECASE
 )

@@ -5,19 +5,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scenarios.documents.agent import AgentManifest, load_agent
-from scenarios.documents.cases import case_spec
-from scenarios.documents.scenario import Scenario, load_scenario
-from twins.documents.twin import load_twin
-from twins.engine.definition import Definition
-
 from demo.refund.planner import SupportRefundAgent
 from evaluations.agents.answers import plain_answer, read_answer
 from evaluations.agents.base import AgentRequest, RunContext
 from evaluations.agents.tools import CaseTools
 from evaluations.grading import case_verdict, compile_expectations, grade
 from evaluations.grading.evidence import Evidence
+from scenarios.documents.agent import AgentManifest, load_agent
+from scenarios.documents.cases import case_spec
+from scenarios.documents.scenario import Scenario, load_scenario
 from twins.documents.source import read_source
+from twins.documents.twin import load_twin
+from twins.engine.definition import Definition
 
 FOLDER = Path(__file__).parent.parent.parent / "demo" / "refund"
 SCENARIOS = tuple(sorted(path.stem for path in (FOLDER / "scenarios").glob("*.yaml")))

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from evaluations.grading.classification import SideResults
 
 from evaluations.grading import classify, first_divergence, retry_seqs, trajectory
+from evaluations.grading.classification import SideResults
 from tests.demo.facts import DIVERGENCE, FACTS, RETRIES, TOOL_CALLS, UNGUARDED_PASSES
 from tests.demo.playing import SCENARIOS, VERSIONS, Played, definition, play, scenario
 
@@ -14,7 +14,7 @@ CAREFUL = ("1.2.4", "1.3.1")
 
 def classes(baseline: str, candidate: str) -> dict[str, str]:
     def side(played: Played) -> SideResults:
-        return SideResults(results=played.results, verdict=played.verdict)
+        return SideResults(results=played.results)
 
     return {
         name: classify(side(play(baseline, name)), side(play(candidate, name))).klass for name in SCENARIOS

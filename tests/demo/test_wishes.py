@@ -10,6 +10,8 @@ from demo.refund.wishes import Wish, read_wish
     [
         ("Refund $40 on ORD-1001", Wish("refund", "ORD-1001", 40)),
         ("I want my money back: 40.50 USD for ORD-1001", Wish("refund", "ORD-1001", 40.5)),
+        ("I would like $12 back, ORD-1001 is torn", Wish("refund", "ORD-1001", 12)),
+        ("When will ORD-1001 be back in stock?", Wish("order", "ORD-1001")),
         ("Reimburse USD 7 for ORD-1001 please", Wish("refund", "ORD-1001", 7)),
         ("A refund of 12 dollars, order ORD-1002", Wish("refund", "ORD-1002", 12)),
         ("Refund ORD-1001 completely", Wish("refund", "ORD-1001", None)),

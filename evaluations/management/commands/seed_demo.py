@@ -1,0 +1,129 @@
+"""``manage.py seed_demo``: the demo's documents and comparisons, through the same services as everybody's.
+
+Idempotent: a second run stores nothing and says so. A demo document that was edited meanwhile gets the
+shipped content back as a new version (docs/decisions/0602). Exit status 4: a comparison could not be run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from evaluations.dispatch import broker_is_configured
+from evaluations.errors import EvaluationError
+from evaluations.models import Comparison, PairedCase
+from evaluations.services.agents import save_agent
+from evaluations.services.comparisons import start_comparison
+from evaluations.services.waiting import is_open, run_here
+from scenarios.services import save_scenario
+from twins.documents.problems import DocumentError, format_problem
+from twins.services import save_twin
+
+NOT_RUN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """One demo: its folder below demo/, its agent, and the pairs (baseline, candidate) to compare."""
+
+    folder: str
+    agent: str
+    pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def path(self) -> Path:
+        return Path(settings.BASE_DIR) / "demo" / self.folder
+
+    @property
+    def scenarios(self) -> list[str]:
+        return sorted(path.stem for path in (self.path / "scenarios").glob("*.yaml"))
+
+    def documents(self) -> Iterator[tuple[Path, Callable[..., tuple[Any, bool]]]]:
+        """Each file with the service that saves it; a twin comes before the scenarios that name it."""
+        yield self.path / "twin.yaml", save_twin
+        for path in sorted((self.path / "agents").glob("*.yaml")):
+            yield path, save_agent
+        for path in sorted((self.path / "scenarios").glob("*.yaml")):
+            yield path, save_scenario
+
+
+DEMOS = (
+    Demo(
+        folder="refund",
+        agent="support-refund-agent",
+        pairs=(("1.2.4", "1.3.0"), ("1.3.0", "1.3.1"), ("1.2.4", "1.3.1")),
+    ),
+)
+
+
+class Command(BaseCommand):
+    help = "Load the demo: its twin, agent versions and scenarios, and the comparisons between them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--no-comparisons", action="store_true", help="load the documents and compare nothing"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for demo in DEMOS:
+            self._load(demo)
+            if not options["no_comparisons"]:
+                for baseline, candidate in demo.pairs:
+                    self._compare(demo, baseline, candidate)
+
+    @transaction.atomic
+    def _load(self, demo: Demo) -> None:
+        new, known = [], 0
+        for path, save in demo.documents():
+            try:
+                version, is_new = save(text=path.read_text(encoding="utf-8"))
+            except DocumentError as refused:
+                name = path.relative_to(settings.BASE_DIR).as_posix()
+                lines = [format_problem(name, problem) for problem in refused.problems]
+                raise CommandError("\n".join(lines)) from None
+            if is_new:
+                new.append(str(version))
+            else:
+                known += 1
+        self.stdout.write(f"demo/{demo.folder}: {len(new) or 'no'} new documents, {known} known ones")
+        for name in new:
+            self.stdout.write(f"  new: {name}")
+
+    def _compare(self, demo: Demo, baseline: str, candidate: str) -> None:
+        has_workers = broker_is_configured()
+        try:
+            comparison, is_new = start_comparison(
+                agent=demo.agent,
+                baseline=baseline,
+                candidate=candidate,
+                scenarios=demo.scenarios,
+                key=f"demo-{demo.folder}-{candidate}-against-{baseline}",
+                wake=has_workers,
+            )
+            # One that a stopped run left behind is finished here as well.
+            if not has_workers and is_open(comparison.pk):
+                run_here(comparison.pk)
+        except EvaluationError as problem:
+            raise CommandError(problem.detail, returncode=NOT_RUN) from None
+        comparison.refresh_from_db()
+        self.stdout.write(
+            f"comparison {comparison.pk}, {candidate} against {baseline}: "
+            f"{'new' if is_new else 'known'}, {_state(comparison)}"
+        )
+
+
+def _state(comparison: Comparison) -> str:
+    """How far it is, and how many cases of which class where it has ended."""
+    if is_open(comparison.pk):
+        return "left to the workers"
+    classes = PairedCase.objects.filter(comparison=comparison).exclude(classification=None)
+    counted = Counter(classes.values_list("classification", flat=True))
+    found = ", ".join(f"{number} {name}" for name, number in sorted(counted.items()))
+    return f"{comparison.state}{f' ({found})' if found else ''}"
