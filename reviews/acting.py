@@ -1,4 +1,4 @@
-"""Who acts at the moment, for records of changes that Django itself makes (an account saved, a group changed).
+"""Who acts at the moment, for records of changes that Django itself makes to accounts and groups.
 
 Services are told their actor. Signals of `django.contrib.auth` are not, so each request says it once here.
 """

@@ -199,7 +199,7 @@ def _missing_or_reordered(found: Break, row: dict[str, Any], expected: int, prev
 
 
 def _was_numbered_otherwise(row: dict[str, Any]) -> bool:
-    """Whether the entry's seal fits another number. Numbers were lowered by as many as entries were removed."""
+    """Whether the entry's seal fits a higher number: entries before it were removed, it was moved down."""
     candidates = range(row["sequence"] + 1, row["sequence"] + 1001)
     return any(entry_hash({**row, "sequence": number}) == row["entry_hash"] for number in candidates)
 

@@ -1,4 +1,4 @@
-"""Queries over reviews, the queue and the audit log. Lists load what they show in a fixed number of queries."""
+"""Queries over reviews, the queue and the audit log. A list is a fixed number of queries."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING

@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--anchor",
             metavar="SEQUENCE:HASH",
-            help="an entry noted earlier, as this command prints it: finds a chain that was rewritten as a whole",
+            help="an entry noted earlier, as printed by this command: finds a chain rewritten as a whole",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,0 +1,183 @@
+"""What a person's decision makes of a case: the effective status of one result, and all that follows from it.
+
+The measured status, the records and the first divergence never change; what follows is worked out again from
+stored results, without running anything. Totals are counted from the pairs, so they follow by themselves.
+Nobody calls this but a service that keeps a record of who decided and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import transaction
+
+from evaluations.grading import Result, case_verdict
+from evaluations.models import (
+    CLASS_RANKS,
+    Case,
+    CaseClass,
+    Comparison,
+    ComparisonState,
+    ExpectationResult,
+    PairedCase,
+    Side,
+)
+from evaluations.services.concluding import _verdict as comparison_verdict
+from evaluations.services.pairing import Compared, StoredSide, compare_pair
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand: the result, the verdict of its side, the class of the pair, the comparison.
+
+    `classification` is None for a pair that was never classified (a cancelled comparison).
+    """
+
+    status: str
+    verdict: str
+    classification: str | None
+    reason: str
+    newly_failing: tuple[str, ...]
+    comparison_state: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "verdict": self.verdict,
+            "classification": self.classification,
+            "newly_failing": list(self.newly_failing),
+            "comparison_state": self.comparison_state,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a status changes. `critical_failing`: the candidate's critical checks that newly fail then."""
+
+    side: str
+    expectation_id: str
+    before: Standing
+    after: Standing
+    critical_failing: tuple[str, ...]
+
+
+def preview_effective_status(*, result: ExpectationResult, status: str) -> Effect:
+    """What would follow if the result had this effective status. Writes nothing; three queries."""
+    pair = PairedCase.objects.select_related("comparison").get(cases__results=result.pk)
+    return _effect(_Loaded.of(pair, result.pk), status)
+
+
+@transaction.atomic
+def set_effective_status(*, result: ExpectationResult, status: str) -> Effect:
+    """Give the result this effective status; its case, pair and comparison follow in the same transaction.
+
+    The comparison and the pair stay locked until the end of the transaction: two decisions in one comparison
+    follow one another, or each would work the classes out without seeing the other.
+    """
+    pair = lock_pair_of(result.pk)
+    loaded = _Loaded.of(pair, result.pk)
+    effect = _effect(loaded, status)
+    ExpectationResult.objects.filter(pk=result.pk).update(effective_status=status)
+    Case.objects.filter(pk=loaded.case.pk).update(effective_verdict=effect.after.verdict)
+    result.effective_status = status
+    if pair.classification is None:
+        return effect
+    compared = loaded.compared()
+    pair.classification, pair.class_rank = compared.klass, CLASS_RANKS[compared.klass]
+    pair.reason, pair.newly_failing = compared.reason, list(compared.newly_failing)
+    pair.flags = list(compared.flags)
+    pair.save(update_fields=["classification", "class_rank", "reason", "newly_failing", "flags"])
+    return _with_comparison(effect, pair.comparison)
+
+
+def lock_pair_of(result_id: int) -> PairedCase:
+    """The pair of a result and its comparison, both locked, the comparison first.
+
+    Raises ExpectationResult.DoesNotExist.
+    """
+    found = ExpectationResult.objects.values("case__pair_id", "case__pair__comparison_id").get(pk=result_id)
+    comparison = Comparison.objects.select_for_update().get(pk=found["case__pair__comparison_id"])
+    pair = PairedCase.objects.select_for_update().get(pk=found["case__pair_id"])
+    pair.comparison = comparison
+    return pair
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A pair with both sides' results, one of which is in question."""
+
+    pair: PairedCase
+    sides: dict[str, StoredSide]
+    result: ExpectationResult
+    case: Case
+
+    @classmethod
+    def of(cls, pair: PairedCase, result_id: int) -> _Loaded:
+        cases = list(Case.objects.filter(pair=pair).select_related("run").prefetch_related("results"))
+        # The trajectories are not needed: what was called decides no class.
+        sides = {case.run.side: StoredSide(case, [], list(case.results.all())) for case in cases}
+        result, case = next(
+            (row, side.case) for side in sides.values() for row in side.results if row.pk == result_id
+        )
+        return cls(pair, sides, result, case)
+
+    @property
+    def own_results(self) -> Sequence[ExpectationResult]:
+        return self.sides[self.case.run.side].results
+
+    def compared(self) -> Compared:
+        return compare_pair(self.pair, self.sides[Side.BASELINE], self.sides[Side.CANDIDATE])
+
+
+def _effect(loaded: _Loaded, status: str) -> Effect:
+    pair, case, result = loaded.pair, loaded.case, loaded.result
+    before = Standing(
+        status=result.effective_status,
+        verdict=case.effective_verdict or "",
+        classification=pair.classification,
+        reason=pair.reason,
+        newly_failing=tuple(pair.newly_failing),
+        comparison_state=pair.comparison.state,
+    )
+    result.effective_status = status
+    case.effective_verdict = case_verdict([_graded(row) for row in loaded.own_results])
+    compared = loaded.compared() if pair.classification is not None else None
+    after = Standing(
+        status=status,
+        verdict=case.effective_verdict,
+        classification=compared.klass if compared else None,
+        reason=compared.reason if compared else pair.reason,
+        newly_failing=tuple(compared.newly_failing) if compared else (),
+        comparison_state=pair.comparison.state,
+    )
+    critical = {row.expectation_id for row in loaded.sides[Side.CANDIDATE].results if row.critical}
+    failing = tuple(name for name in after.newly_failing if name in critical)
+    return Effect(case.run.side, result.expectation_id, before, after, failing)
+
+
+def _graded(row: ExpectationResult) -> Result:
+    """A stored result as the grading room knows it, with its effective status."""
+    return Result(
+        id=row.expectation_id,
+        type=row.type,
+        critical=row.critical,
+        status=row.effective_status,
+        label=row.label,
+        reason=row.reason,
+        evidence={},  # a verdict needs none
+    )
+
+
+def _with_comparison(effect: Effect, comparison: Comparison) -> Effect:
+    """A comparison is INCOMPLETE while one of its pairs is; a decision may complete it, or undo that."""
+    ended = (ComparisonState.COMPLETED, ComparisonState.INCOMPLETE)
+    classes = {effect.before.classification, effect.after.classification}
+    if comparison.state not in ended or len(classes) == 1 or CaseClass.INCOMPLETE.value not in classes:
+        return effect
+    state, reason = comparison_verdict(comparison.pk)
+    if (state, reason) != (comparison.state, comparison.reason):
+        comparison.state, comparison.reason = state, reason
+        comparison.save(update_fields=["state", "reason"])
+    return replace(effect, after=replace(effect.after, comparison_state=state))

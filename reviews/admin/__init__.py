@@ -1,0 +1,14 @@
+"""The admin of the reviews room: looking at records, and deciding through the same services as the pages."""
+
+from reviews.admin.people import AccountAdmin, RoleAdmin
+from reviews.admin.records import AuditEntryAdmin, QueueEntryAdmin, ReviewAdmin
+from reviews.admin.results import DecidableResultAdmin
+
+__all__ = [
+    "AccountAdmin",
+    "AuditEntryAdmin",
+    "DecidableResultAdmin",
+    "QueueEntryAdmin",
+    "ReviewAdmin",
+    "RoleAdmin",
+]

@@ -1,0 +1,125 @@
+"""Overriding several results at once in the admin: a page shows what was selected, then the same service."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import models
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+from evaluations.models import ExpectationResult
+from reviews import services
+from reviews.admin.records import ReadOnlyAdmin
+from reviews.errors import InvalidInputError
+from reviews.roles import DECIDE
+from reviews.texts import NOTE_MAX_LENGTH, NOTE_MIN_LENGTH
+
+AT_ONCE = 100
+
+if admin.site.is_registered(ExpectationResult):
+    admin.site.unregister(ExpectationResult)
+
+
+class DecisionForm(forms.Form):
+    decision = forms.ChoiceField(choices=[("PASS", "PASS"), ("FAIL", "FAIL")], widget=forms.RadioSelect)
+    note = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 4}),
+        min_length=NOTE_MIN_LENGTH,
+        max_length=NOTE_MAX_LENGTH,
+        help_text="Why; it stays with each of these results.",
+    )
+    batch_token = forms.UUIDField(widget=forms.HiddenInput)
+
+
+@admin.register(ExpectationResult)
+class DecidableResultAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "expectation_id",
+        "case_name",
+        "side",
+        "critical",
+        "status",
+        "effective_status",
+        "reason",
+    )
+    list_filter = ("effective_status", "status", "critical", "type")
+    search_fields = ("expectation_id", "case__pair__scenario_name")
+    actions = ("override",)
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ExpectationResult]:
+        rows = ExpectationResult.objects.select_related("case__run", "case__pair__comparison")
+        return rows.defer(
+            "evidence", "case__answer", "case__metrics", "case__pair__first_divergence"
+        ).order_by("-id")
+
+    @admin.display(description="case", ordering="case__pair__scenario_name")
+    def case_name(self, obj: ExpectationResult) -> str:
+        return f"{obj.case.pair} in comparison {obj.case.pair.comparison_id}"
+
+    @admin.display(ordering="case__run__side")
+    def side(self, obj: ExpectationResult) -> str:
+        return obj.case.run.side.lower()
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(DECIDE)
+
+    @admin.action(description="Override the selected results…", permissions=["decide"])
+    def override(
+        self, request: HttpRequest, queryset: models.QuerySet[ExpectationResult]
+    ) -> TemplateResponse | None:
+        """The first time round a page asks for decision and note; sent, it comes back here."""
+        results = list(queryset[: AT_ONCE + 1])
+        if len(results) > AT_ONCE:
+            self.message_user(request, f"Select at most {AT_ONCE} results at once.", messages.ERROR)
+            return None
+        sent = "decision" in request.POST or "batch_token" in request.POST
+        form = DecisionForm(request.POST if sent else None, initial={"batch_token": uuid.uuid4()})
+        if sent and form.is_valid():
+            try:
+                self._decide(request, results, form.cleaned_data)
+            except InvalidInputError as refusal:
+                form.add_error(refusal.field, refusal.detail)
+            else:
+                return None
+        return self._ask(request, results, form)
+
+    def _decide(
+        self, request: HttpRequest, results: list[ExpectationResult], decided: dict[str, Any]
+    ) -> None:
+        outcome = services.override_results(
+            results=[(row.pk, _seen(request, row.pk)) for row in results],
+            decision=decided["decision"],
+            note=decided["note"],
+            batch_token=decided["batch_token"],
+            actor=request.user,
+        )
+        names = {row.pk: str(self.case_name(row)) for row in results}
+        for result_id, refusal in outcome.refused:
+            self.message_user(request, f"{names[result_id]}: {refusal.detail}", messages.ERROR)
+        self.message_user(request, f"{len(outcome.done)} decided.")
+
+    def _ask(
+        self, request: HttpRequest, results: list[ExpectationResult], form: DecisionForm
+    ) -> TemplateResponse:
+        latest = services.latest_review_ids([row.pk for row in results])
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Override results",
+            "opts": self.opts,
+            "form": form,
+            "rows": [(row, self.case_name(row), latest[row.pk]) for row in results],
+        }
+        return TemplateResponse(
+            request, "admin/reviews/override_results.html", context, status=422 if form.errors else 200
+        )
+
+
+def _seen(request: HttpRequest, result_id: int) -> int:
+    """What the page showed as the latest review of this result."""
+    text = request.POST.get(f"seen_{result_id}", "0")
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,37 @@
+"""Use cases of the reviews room: deciding, the queue, people.
+
+Pages, API, admin actions and commands call these and nothing else, so every path leaves the same record.
+"""
+
+from reviews.services.deciding import BulkOutcome, override_result, override_results, withdraw_review
+from reviews.services.outlook import explain_effect, explain_withdrawal, latest_review_ids, refusals
+from reviews.services.progress import (
+    QueueOverview,
+    ReviewerProgress,
+    progress_by_reviewer,
+    queue_counts,
+    queue_overview,
+)
+from reviews.services.queueing import assign, close_entry, flag_case, release, reserve, reserve_next
+
+__all__ = [
+    "BulkOutcome",
+    "QueueOverview",
+    "ReviewerProgress",
+    "assign",
+    "close_entry",
+    "explain_effect",
+    "explain_withdrawal",
+    "flag_case",
+    "latest_review_ids",
+    "override_result",
+    "override_results",
+    "progress_by_reviewer",
+    "queue_counts",
+    "queue_overview",
+    "refusals",
+    "release",
+    "reserve",
+    "reserve_next",
+    "withdraw_review",
+]

@@ -1,0 +1,82 @@
+"""How the queue stands and who did what today. Each function is a fixed number of queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from reviews.models import QueueEntry, QueueReason, Review
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOverview:
+    """Open entries from one person's point of view. Each open entry is in exactly one of the last four."""
+
+    open: int
+    mine: int
+    free: int
+    held_by_others: int
+    assigned_to_others: int
+
+    @property
+    def is_all_done(self) -> bool:
+        """Nothing is left for anybody; nothing being free for this person is not enough."""
+        return self.open == 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerProgress:
+    """`reviews` and `closed` since the asked moment, `holding` now."""
+
+    reviewer: Any
+    reviews: int
+    closed: int
+    holding: int
+
+
+def queue_counts() -> dict[str, int]:
+    """Open entries per reason, every known reason included, in the order of the reasons."""
+    counts = dict(QueueEntry.objects.open().order_by().values_list("reason").annotate(number=Count("id")))
+    return {str(reason): counts.pop(reason, 0) for reason in QueueReason.values} | counts
+
+
+def queue_overview(*, actor: Any, now: datetime | None = None) -> QueueOverview:
+    """One query."""
+    now = now or timezone.now()
+    held = Q(reserved_until__gt=now)
+    not_held = Q(reserved_until__isnull=True) | Q(reserved_until__lte=now)
+    for_others = Q(assigned_to__isnull=False) & ~Q(assigned_to=actor)
+    counts = QueueEntry.objects.open().aggregate(
+        open=Count("id"),
+        mine=Count("id", filter=held & Q(reserved_by=actor)),
+        held_by_others=Count("id", filter=held & ~Q(reserved_by=actor)),
+        assigned_to_others=Count("id", filter=not_held & for_others),
+        free=Count("id", filter=not_held & ~for_others),
+    )
+    return QueueOverview(**counts)
+
+
+def progress_by_reviewer(
+    *, since: datetime | None = None, now: datetime | None = None
+) -> list[ReviewerProgress]:
+    """Everybody who decided, closed or holds something, most busy first. `since`: today, in UTC."""
+    now = now or timezone.now()
+    since = since or datetime.combine(now.astimezone(UTC).date(), time.min, UTC)
+    reviews = _counts(Review.objects.filter(created_at__gte=since), "reviewer")
+    closed = _counts(QueueEntry.objects.done().filter(closed_at__gte=since), "closed_by")
+    holding = _counts(QueueEntry.objects.open().held(now), "reserved_by")
+    accounts = get_user_model()._default_manager.in_bulk({*reviews, *closed, *holding})
+    progress = [
+        ReviewerProgress(account, reviews.get(pk, 0), closed.get(pk, 0), holding.get(pk, 0))
+        for pk, account in accounts.items()
+    ]
+    return sorted(progress, key=lambda row: (-row.reviews - row.closed, row.reviewer.get_username()))
+
+
+def _counts(rows: Any, person: str) -> dict[int, int]:
+    return dict(rows.order_by().values_list(person).annotate(number=Count("id")))

@@ -1,0 +1,231 @@
+"""The queue of what needs a person: flags, reservations, assignments, closing."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.utils import timezone
+
+from evaluations.models import PairedCase
+from reviews import audit
+from reviews.errors import EntryClosedError, EntryTakenError, InvalidInputError, NotFoundError
+from reviews.models import QueueEntry, QueueReason, QueueState
+from reviews.querysets import QueueQuerySet
+from reviews.roles import DECIDE, FLAG, MANAGE_QUEUE, WORK_QUEUE, require
+from reviews.services.needs import priority_of
+from reviews.texts import clean_note, clean_text
+
+RESERVATION = timedelta(minutes=30)
+
+
+def flag_case(
+    *, pair_id: int, note: str, actor: Any, side: str = "", via: str | None = None
+) -> tuple[QueueEntry, bool]:
+    """Put a case into the queue for a stated reason; answers the entry and whether it was made just now.
+
+    A case already flagged stays one entry: another reason is added to it, the same reason again (a double
+    click) changes nothing. Raises NotAllowedError, NotFoundError, InvalidInputError("note").
+    """
+    require(actor, FLAG, "flag a case")
+    reason_text = f"{actor.get_username()}: {clean_note(note)}"
+    with transaction.atomic():
+        pair = PairedCase.objects.select_for_update(of=("self",)).filter(pk=pair_id).first()
+        if pair is None:
+            raise NotFoundError(f"There is no case {pair_id}.")
+        entry = _locked().open().filter(pair=pair, reason=QueueReason.FLAGGED).first()
+        is_new = entry is None
+        if entry is None:
+            entry = QueueEntry.objects.create(
+                pair=pair,
+                reason=QueueReason.FLAGGED,
+                side=side,
+                detail=reason_text,
+                priority=priority_of(pair),
+                created_by=actor,
+            )
+        elif reason_text in entry.detail.split("\n\n"):
+            return entry, False
+        else:
+            entry.detail = f"{entry.detail}\n\n{reason_text}"
+            entry.save(update_fields=["detail"])
+        _record("case_flagged", entry, actor, via, note=note, after={"entry": entry.pk, "side": entry.side})
+    return entry, is_new
+
+
+def reserve_next(
+    *, actor: Any, reason: str = "", skip_entry_id: int | None = None, now: datetime | None = None
+) -> QueueEntry | None:
+    """The entry this person works on next, reserved for 30 minutes; None when nothing is free for them.
+
+    Whoever holds an entry gets that one again, with fresh time, unless it is the one to skip: that one is
+    released and the next one after it taken (round the end to the start). What was assigned to the person
+    comes first, then the worst. No entry goes to two people, and a double click reserves one.
+    """
+    require(actor, WORK_QUEUE, "take cases from the queue")
+    now = now or timezone.now()
+    with transaction.atomic():
+        # One reservation per person: two requests of the same person wait for each other here.
+        get_user_model()._default_manager.select_for_update(no_key=True).get(pk=actor.pk)
+        held = _locked().open().held(now).filter(reserved_by=actor)
+        skipped = held.filter(pk=skip_entry_id).first() if skip_entry_id else None
+        for entry in held.order_by("priority", "id"):
+            if skipped is None:
+                return _reserve(entry, actor, now)
+            _free(entry)
+        free = QueueEntry.objects.free_for(actor.pk, now).select_for_update(skip_locked=True, of=("self",))
+        if reason:
+            free = free.filter(reason=reason)
+        found = _first_after(free, skipped, actor)
+        return None if found is None else _reserve(found, actor, now)
+
+
+def reserve(*, entry_id: int, actor: Any, now: datetime | None = None) -> QueueEntry:
+    """Reserve this entry for 30 minutes, giving up any other one the person holds.
+
+    Raises NotFoundError, EntryClosedError, EntryTakenError (somebody else's reservation still runs).
+    """
+    require(actor, WORK_QUEUE, "take cases from the queue")
+    now = now or timezone.now()
+    with transaction.atomic():
+        get_user_model()._default_manager.select_for_update(no_key=True).get(pk=actor.pk)
+        entry = _open_entry(entry_id)
+        _refuse_if_held_by_another(entry, actor, now)
+        for other in _locked().open().held(now).filter(reserved_by=actor).exclude(pk=entry.pk):
+            _free(other)
+        return _reserve(entry, actor, now)
+
+
+def release(*, entry_id: int, actor: Any, via: str | None = None, now: datetime | None = None) -> QueueEntry:
+    """Give up a reservation. Somebody else's needs the permission to manage the queue, and is recorded."""
+    require(actor, WORK_QUEUE, "release a case")
+    now = now or timezone.now()
+    with transaction.atomic():
+        entry = _open_entry(entry_id)
+        holder = entry.reserved_by if entry.is_held(now) else None
+        if holder is not None and holder.pk != actor.pk:
+            require(actor, MANAGE_QUEUE, "release what somebody else holds")
+        _free(entry)
+        if holder is not None and holder.pk != actor.pk:
+            _record("entry_released", entry, actor, via, before={"reserved_by": holder.get_username()})
+    return entry
+
+
+def assign(
+    *, entry_id: int, assignee_id: int | None, actor: Any, via: str | None = None, now: datetime | None = None
+) -> QueueEntry:
+    """Give an open entry to a person, or to nobody (None). Who is assigned already changes nothing.
+
+    Raises EntryTakenError if somebody else is working on it and the actor may not manage the queue,
+    InvalidInputError("assignee") for an account that cannot decide.
+    """
+    require(actor, WORK_QUEUE, "assign a case")
+    now = now or timezone.now()
+    assignee = (
+        None if assignee_id is None else get_user_model()._default_manager.filter(pk=assignee_id).first()
+    )
+    if assignee_id is not None and (assignee is None or not assignee.has_perm(DECIDE)):
+        raise InvalidInputError("assignee", "Choose an active account that may review.")
+    with transaction.atomic():
+        entry = _open_entry(entry_id)
+        if not actor.has_perm(MANAGE_QUEUE):
+            _refuse_if_held_by_another(entry, actor, now)
+        if entry.assigned_to_id == (assignee and assignee.pk):
+            return entry
+        before = entry.assigned_to
+        entry.assigned_to = assignee
+        # Work that now belongs to another is no longer in the holder's hands.
+        if assignee is not None and entry.reserved_by_id not in (None, assignee.pk):
+            entry.reserved_by = entry.reserved_until = None
+        entry.save(update_fields=["assigned_to", "reserved_by", "reserved_until"])
+        _record("entry_assigned", entry, actor, via, before=_assigned(before), after=_assigned(assignee))
+    return entry
+
+
+def close_entry(
+    *, entry_id: int, note: str, actor: Any, via: str | None = None, now: datetime | None = None
+) -> QueueEntry:
+    """Close an entry without an override, saying why. The verdicts stay as they are.
+
+    Raises EntryClosedError, EntryTakenError, InvalidInputError("note").
+    """
+    require(actor, DECIDE, "close a queue entry")
+    note = clean_note(note)
+    now = now or timezone.now()
+    with transaction.atomic():
+        entry = _open_entry(entry_id)
+        if not actor.has_perm(MANAGE_QUEUE):
+            _refuse_if_held_by_another(entry, actor, now)
+        close_locked(entry, actor, note, now, via)
+    return entry
+
+
+def close_locked(entry: QueueEntry, actor: Any, note: str, now: datetime, via: str | None) -> None:
+    """Mark an entry whose row this transaction holds as done, and record it."""
+    entry.state = QueueState.DONE
+    entry.closed_by, entry.closed_at, entry.closing_note = actor, now, clean_text(note)
+    entry.reserved_by = entry.reserved_until = None
+    entry.save(
+        update_fields=["state", "closed_by", "closed_at", "closing_note", "reserved_by", "reserved_until"]
+    )
+    _record("entry_closed", entry, actor, via, note=note, before={"state": "OPEN"}, after={"state": "DONE"})
+
+
+def _locked() -> QueueQuerySet:
+    return QueueEntry.objects.select_for_update(of=("self",))
+
+
+def _open_entry(entry_id: int) -> QueueEntry:
+    entry = _locked().select_related("pair", "reserved_by", "assigned_to").filter(pk=entry_id).first()
+    if entry is None:
+        raise NotFoundError(f"There is no queue entry {entry_id}.")
+    if not entry.is_open:
+        raise EntryClosedError("This entry is already done.")
+    return entry
+
+
+def _refuse_if_held_by_another(entry: QueueEntry, actor: Any, now: datetime) -> None:
+    if entry.is_held(now) and entry.reserved_by_id != actor.pk and entry.reserved_by and entry.reserved_until:
+        until = entry.reserved_until.strftime("%H:%M UTC")
+        raise EntryTakenError(f"{entry.reserved_by.get_username()} works on it until {until}.", entry)
+
+
+def _first_after(free: QueueQuerySet, skipped: QueueEntry | None, actor: Any) -> QueueEntry | None:
+    """Assigned to the person first, then by rank; behind the skipped one, if any, before starting over."""
+    free = free.order_by("priority", "id")
+    if skipped is not None:
+        others = free.exclude(pk=skipped.pk)
+        behind = others.after(skipped.priority, skipped.pk)
+        return behind.first() or others.first() or free.first()
+    return free.filter(assigned_to=actor).first() or free.first()
+
+
+def _reserve(entry: QueueEntry, actor: Any, now: datetime) -> QueueEntry:
+    entry.reserved_by, entry.reserved_until = actor, now + RESERVATION
+    entry.save(update_fields=["reserved_by", "reserved_until"])
+    return entry
+
+
+def _free(entry: QueueEntry) -> None:
+    entry.reserved_by = entry.reserved_until = None
+    entry.save(update_fields=["reserved_by", "reserved_until"])
+
+
+def _assigned(account: Any) -> dict[str, Any]:
+    return {"assigned_to": account.get_username() if account else None}
+
+
+def _record(action: str, entry: QueueEntry, actor: Any, via: str | None, **more: Any) -> None:
+    after = {"entry": entry.pk, "reason": entry.reason} | more.pop("after", {})
+    audit.record(
+        action=action,
+        subject_type="case",
+        subject_id=entry.pair_id,
+        subject_label=f"{entry.pair} in comparison {entry.pair.comparison_id}",
+        actor=actor,
+        via=via,
+        after=after,
+        **more,
+    )
