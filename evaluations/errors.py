@@ -1,0 +1,49 @@
+"""What can go wrong when comparisons are started, run and stopped, each with a stable code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class EvaluationError(Exception):
+    """Base of this room's errors: ``code`` is stable, the text is one sentence for a person."""
+
+    code = "evaluation_error"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class RequestError(EvaluationError):
+    """The request names something that does not exist or asks for the impossible: every problem at once."""
+
+    code = "invalid_request"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+class ConflictError(EvaluationError):
+    """Another request was already made under this idempotency key."""
+
+    code = "idempotency_conflict"
+
+
+class NotRunnableError(EvaluationError):
+    """The request is sound, but this installation cannot run it."""
+
+    code = "not_runnable"
+
+
+class AlreadyEndedError(EvaluationError):
+    """A comparison that has ended cannot be cancelled."""
+
+    code = "already_ended"
+
+
+class ClaimLostError(EvaluationError):
+    """The lease ran out and somebody else took the case: nothing of this attempt is stored."""
+
+    code = "claim_lost"

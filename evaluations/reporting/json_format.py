@@ -1,0 +1,59 @@
+"""The JSON report of FORMATS 7: others script against these names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from evaluations.reporting.report import CaseReport, ComparisonReport, SideReport
+
+
+def render_json(report: ComparisonReport) -> str:
+    """One object; a case carries "trial" where scenarios were tried more than once."""
+    return json.dumps(report_object(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def report_object(report: ComparisonReport) -> dict[str, Any]:
+    return {
+        "id": report.id,
+        "agent": report.agent,
+        "baseline": report.baseline,
+        "candidate": report.candidate,
+        "seed": report.seed,
+        "summary": report.summary,
+        "tool_calls": report.tool_calls,
+        "cases": [_case(case, report.with_trials) for case in report.cases],
+    }
+
+
+def _case(case: CaseReport, with_trial: bool) -> dict[str, Any]:
+    return {
+        "scenario": case.scenario,
+        **({"trial": case.trial} if with_trial else {}),
+        "severity": case.severity,
+        "class": case.klass,
+        "reason": case.reason,
+        "first_divergence": case.first_divergence,
+        "baseline": _side(case.baseline),
+        "candidate": _side(case.candidate),
+    }
+
+
+def _side(side: SideReport) -> dict[str, Any]:
+    return {
+        "verdict": side.verdict,
+        "tool_calls": side.tool_calls,
+        "retries": side.retries,
+        "results": [
+            {
+                "id": line.id,
+                "type": line.type,
+                "critical": line.critical,
+                "status": line.status,
+                "label": line.label,
+                "reason": line.reason,
+            }
+            for line in side.results
+        ],
+        "final_state_digest": side.final_state_digest,
+    }

@@ -1,0 +1,74 @@
+"""The JUnit report: a test case per pair; what is new and bad is a failure, missing evidence an error."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from evaluations.reporting.report import CaseReport, ComparisonReport
+
+# XML 1.0 has no way to write these, not even escaped; one of them makes the whole report unreadable.
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FAILURES = frozenset({"NEW_CRITICAL_FAILURE", "REGRESSED"})
+
+
+def render_junit(report: ComparisonReport) -> str:
+    """A JUnit document whose counts are those of the other reports."""
+    counts = {
+        "tests": str(len(report.cases)),
+        "failures": str(sum(case.klass in _FAILURES for case in report.cases)),
+        "errors": str(sum(case.klass == "INCOMPLETE" for case in report.cases)),
+        "skipped": "0",
+    }
+    name = f"{report.agent} {report.candidate} against {report.baseline}"
+    root = ET.Element("testsuites", {"name": "agenttwin", **counts})
+    suite = ET.SubElement(root, "testsuite", {"name": _text(name), **counts})
+    properties = ET.SubElement(suite, "properties")
+    for key, value in (
+        ("comparison", report.id),
+        ("seed", report.seed),
+        ("state", report.state),
+        ("baseline", f"{report.baseline} ({report.baseline_label})"),
+        ("candidate", f"{report.candidate} ({report.candidate_label})"),
+    ):
+        ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
+    for case in report.cases:
+        _add_case(suite, case, report)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _add_case(suite: ET.Element, case: CaseReport, report: ComparisonReport) -> None:
+    title = _text(case.title(report.with_trials))
+    element = ET.SubElement(
+        suite, "testcase", {"classname": _text(f"agenttwin.{report.agent}"), "name": title}
+    )
+    details = _text("\n".join(_details(case)))
+    if case.klass in _FAILURES or case.klass == "INCOMPLETE":
+        kind = "error" if case.klass == "INCOMPLETE" else "failure"
+        problem = ET.SubElement(element, kind, {"type": case.klass, "message": _text(case.reason)})
+        problem.text = details
+    else:
+        ET.SubElement(element, "system-out").text = details
+
+
+def _details(case: CaseReport) -> list[str]:
+    lines = [f"{case.klass} ({case.severity}): {case.reason}"]
+    for name, side in (("baseline", case.baseline), ("candidate", case.candidate)):
+        lines.append(
+            f"{name}: {side.verdict or 'unfinished'}, {side.tool_calls} tool calls, {side.retries} retries"
+        )
+        lines += [
+            f"  {line.status} {line.id}{f' {line.label}' if line.label else ''}: {line.reason}"
+            for line in side.results
+            if line.status != "PASS"
+        ]
+    if case.first_divergence is not None:
+        lines.append(case.first_divergence["summary"])
+        if case.first_divergence.get("meaning"):
+            lines.append(case.first_divergence["meaning"])
+    return lines
+
+
+def _text(value: str) -> str:
+    return _UNWRITABLE.sub("\ufffd", value)

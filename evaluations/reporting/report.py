@@ -1,0 +1,174 @@
+"""What a report of a comparison holds, read from stored rows in a fixed number of queries.
+
+Every format is written from these values, so that no two of them can count differently.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from evaluations.models import Case, CaseClass, Comparison, ExpectationResult, PairedCase, Side
+
+# The order in which a summary counts them: worst first.
+CLASSES = ("NEW_CRITICAL_FAILURE", "REGRESSED", "IMPROVED", "UNCHANGED", "INCOMPLETE")
+# A release is held up by these: missing evidence is never a pass (FORMATS 7).
+BLOCKING = frozenset({"NEW_CRITICAL_FAILURE", "REGRESSED", "INCOMPLETE"})
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """One expectation on one side, with its status as reviewers left it."""
+
+    id: str
+    type: str
+    critical: bool
+    status: str
+    label: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideReport:
+    """What one version did in a case; `verdict` None: it did not finish."""
+
+    verdict: str | None
+    tool_calls: int
+    retries: int
+    results: tuple[ResultLine, ...]
+    final_state_digest: str | None
+
+    def result(self, result_id: str) -> ResultLine | None:
+        return next((line for line in self.results if line.id == result_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseReport:
+    """One pair: `klass` is a class of FORMATS 4, INCOMPLETE also where nothing was compared."""
+
+    scenario: str
+    trial: int
+    severity: str
+    severity_rank: int
+    klass: str
+    reason: str
+    first_divergence: dict[str, Any] | None
+    newly_failing: tuple[str, ...]
+    baseline: SideReport
+    candidate: SideReport
+
+    def title(self, with_trials: bool) -> str:
+        return f"{self.scenario} (trial {self.trial})" if with_trials else self.scenario
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonReport:
+    """A comparison as its reports show it; `cases` in the order in which they were planned."""
+
+    id: int
+    agent: str
+    baseline: str
+    candidate: str
+    baseline_label: str
+    candidate_label: str
+    seed: int
+    state: str
+    state_reason: str
+    cases: tuple[CaseReport, ...]
+
+    @property
+    def summary(self) -> dict[str, int]:
+        counts = Counter(case.klass for case in self.cases)
+        return {klass: counts[klass] for klass in CLASSES}
+
+    @property
+    def tool_calls(self) -> dict[str, int]:
+        return self._totals("tool_calls")
+
+    @property
+    def retries(self) -> dict[str, int]:
+        return self._totals("retries")
+
+    @property
+    def with_trials(self) -> bool:
+        """Whether any scenario was tried more than once, so that a name alone says too little."""
+        return any(case.trial > 1 for case in self.cases)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether anything is new and bad, or missing."""
+        return not self.cases or any(case.klass in BLOCKING for case in self.cases)
+
+    def _totals(self, name: str) -> dict[str, int]:
+        return {
+            side: sum(getattr(getattr(case, side), name) for case in self.cases)
+            for side in ("baseline", "candidate")
+        }
+
+
+def load_report(comparison_id: int) -> ComparisonReport:
+    """Read a comparison for reporting: five queries, whatever its size."""
+    comparison = Comparison.objects.with_names().get(pk=comparison_id)
+    runs = {run.side: run for run in comparison.runs.all()}
+    pairs = list(PairedCase.objects.filter(comparison=comparison).order_by("position"))
+    sides = _sides(Case.objects.filter(run__comparison=comparison))
+    missing = _missing_reason(comparison)
+    return ComparisonReport(
+        id=comparison.pk,
+        agent=comparison.agent.name,
+        baseline=comparison.baseline.version,
+        candidate=comparison.candidate.version,
+        baseline_label=runs[Side.BASELINE].model_kind,
+        candidate_label=runs[Side.CANDIDATE].model_kind,
+        seed=comparison.seed,
+        state=comparison.state,
+        state_reason=comparison.reason,
+        cases=tuple(
+            CaseReport(
+                scenario=pair.scenario_name,
+                trial=pair.trial,
+                severity=pair.severity,
+                severity_rank=pair.severity_rank,
+                klass=pair.classification or CaseClass.INCOMPLETE.value,
+                reason=pair.reason if pair.classification else missing,
+                first_divergence=pair.first_divergence,
+                newly_failing=tuple(pair.newly_failing),
+                baseline=sides[pair.pk, runs[Side.BASELINE].pk],
+                candidate=sides[pair.pk, runs[Side.CANDIDATE].pk],
+            )
+            for pair in pairs
+        ),
+    )
+
+
+def _missing_reason(comparison: Comparison) -> str:
+    state = f"the comparison is {comparison.state}"
+    return f"not compared: {state} ({comparison.reason})" if comparison.reason else f"not compared: {state}"
+
+
+def _sides(cases: Any) -> dict[tuple[int, int], SideReport]:
+    fields = (
+        "pk",
+        "pair_id",
+        "run_id",
+        "effective_verdict",
+        "tool_call_count",
+        "retry_count",
+        "final_state_digest",
+    )
+    results = _results(ExpectationResult.objects.filter(case__in=cases.values("pk")))
+    return {
+        (pair_id, run_id): SideReport(verdict, tool_calls, retries, tuple(results[pk]), final_digest or None)
+        for pk, pair_id, run_id, verdict, tool_calls, retries, final_digest in cases.values_list(*fields)
+    }
+
+
+def _results(rows: Any) -> defaultdict[int, list[ResultLine]]:
+    fields = ("case_id", "expectation_id", "type", "critical", "effective_status", "label", "reason")
+    found: defaultdict[int, list[ResultLine]] = defaultdict(list)
+    values: Iterable[Any] = rows.order_by("case_id", "position").values_list(*fields)
+    for case_id, *line in values:
+        found[case_id].append(ResultLine(*line))
+    return found

@@ -1,0 +1,92 @@
+"""The text report: what got worse first, one line for each case that needs no attention."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evaluations.reporting.report import CLASSES, CaseReport, ComparisonReport, ResultLine
+
+_ORDER = {
+    klass: rank for rank, klass in enumerate(("NEW_CRITICAL_FAILURE", "REGRESSED", "INCOMPLETE", "IMPROVED"))
+}
+_COUNTED = {
+    "NEW_CRITICAL_FAILURE": ("new critical failure", "new critical failures"),
+    "REGRESSED": ("regression", "regressions"),
+    "IMPROVED": ("improved", "improved"),
+    "UNCHANGED": ("unchanged", "unchanged"),
+    "INCOMPLETE": ("incomplete", "incomplete"),
+}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def render_text(report: ComparisonReport) -> str:
+    """A report for a terminal, without colours; what agents and tools wrote cannot move the cursor."""
+    cases = sorted(report.cases, key=lambda case: (_ORDER.get(case.klass, len(_ORDER)), case.severity_rank))
+    width = max((len(case.title(report.with_trials)) for case in cases), default=0)
+    lines = [*_head(report), ""]
+    for case in cases:
+        lines.append(_headline(case, report.with_trials, width))
+        lines.extend(f"    {line}" for line in _details(case))
+    lines += ["", *_totals(report)]
+    return "".join(f"{_CONTROL.sub(' ', line).rstrip()}\n" for line in lines)
+
+
+def _head(report: ComparisonReport) -> Iterator[str]:
+    labels = report.baseline_label
+    if report.candidate_label != report.baseline_label:
+        labels = f"{report.baseline_label} against {report.candidate_label}"
+    yield f"{report.agent}: candidate {report.candidate} against baseline {report.baseline}"
+    yield f"comparison {report.id}, seed {report.seed}, agent: {labels}"
+    counts = [
+        f"{count} {_COUNTED[klass][count != 1]}" for klass in CLASSES if (count := report.summary[klass])
+    ]
+    yield f"{', '.join(counts) or 'no cases'}"
+    if report.state not in ("COMPLETED",):
+        yield f"{report.state}: {report.state_reason}"
+
+
+def _headline(case: CaseReport, with_trials: bool, width: int) -> str:
+    calls = f"{case.baseline.tool_calls} -> {case.candidate.tool_calls}"
+    retries = f"{case.baseline.retries} -> {case.candidate.retries}"
+    verdicts = f"{_verdict(case.baseline.verdict)} -> {_verdict(case.candidate.verdict)}"
+    title = case.title(with_trials)
+    klass = case.klass.replace("_", " ")
+    figures = f"calls {calls:<8}  retries {retries:<6}  {verdicts}"
+    return f"{klass:<20}  {case.severity:<8}  {title:<{width}}  {figures}"
+
+
+def _verdict(verdict: str | None) -> str:
+    return (verdict or "unfinished").lower()
+
+
+def _details(case: CaseReport) -> Iterator[str]:
+    if case.klass == "UNCHANGED":
+        failing = [line.id for line in case.candidate.results if line.status == "FAIL"]
+        if failing:
+            yield f"fails in both: {', '.join(failing)}"
+        return
+    if case.klass in ("IMPROVED", "INCOMPLETE"):
+        yield case.reason
+    for name in case.newly_failing:
+        if (line := case.candidate.result(name)) is not None:
+            yield _failing(line)
+    if (divergence := case.first_divergence) is not None:
+        yield divergence["summary"]
+        if divergence.get("meaning"):
+            yield f"  {divergence['meaning']}"
+
+
+def _failing(line: ResultLine) -> str:
+    critical = " (critical)" if line.critical else ""
+    label = f" {line.label}" if line.label else ""
+    return f"fails now: {line.id}{critical}{label}: {line.reason}"
+
+
+def _totals(report: ComparisonReport) -> Iterator[str]:
+    calls, retries = (
+        f"{totals['baseline']} -> {totals['candidate']}" for totals in (report.tool_calls, report.retries)
+    )
+    yield f"tool calls {calls}, retries {retries}"
+    if "deterministic-fake" in (report.baseline_label, report.candidate_label):
+        yield "deterministic-fake: a scripted agent, no language model answered"

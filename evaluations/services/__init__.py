@@ -1,0 +1,1 @@
+"""What is done with agents, comparisons, their runs and cases: operations a user would recognise."""

@@ -1,0 +1,93 @@
+"""A scenario version with its twin version, compiled once and shared by every case of it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from evaluations.grading import CompiledExpectation, compile_expectations
+from evaluations.services.storable import Redaction, secrets_of
+from scenarios.documents.cases import case_spec
+from scenarios.documents.scenario import Scenario
+from scenarios.models import ScenarioVersion
+from scenarios.services import scenario_of
+from twins.engine.case import CaseSpec
+from twins.engine.definition import Definition
+from twins.models import TwinVersion
+from twins.services import twin_definition
+
+KITS_KEPT = 64
+
+
+class KitKey(NamedTuple):
+    """Names a kit. The digests are there because an id alone can be given out again after a rollback."""
+
+    scenario_version_id: int
+    scenario_digest: str
+    twin_version_id: int
+    twin_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a case needs besides its seed; nothing in it is changed by running a case."""
+
+    scenario_version_id: int
+    twin_version_id: int
+    scenario: Scenario
+    definition: Definition
+    expectations: tuple[CompiledExpectation, ...]
+    spec: CaseSpec
+    redaction: Redaction
+
+    def spec_for(self, seed: int) -> CaseSpec:
+        """The pinned start of a case: everything but the seed is the same for every trial."""
+        return replace(self.spec, seed=seed)
+
+
+def build_kit(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> Kit:
+    """The compiled kit, from a small cache."""
+    key = KitKey(scenario_version.pk, scenario_version.digest, twin_version.pk, twin_version.digest)
+    with _lock:
+        if (kit := _cache.get(key)) is not None:
+            _cache.move_to_end(key)
+            return kit
+    scenario, definition = scenario_of(scenario_version), twin_definition(twin_version)
+    spec = case_spec(definition, scenario)
+    kit = Kit(
+        scenario_version_id=scenario_version.pk,
+        twin_version_id=twin_version.pk,
+        scenario=scenario,
+        definition=definition,
+        expectations=compile_expectations(scenario.expectations),
+        spec=spec,
+        redaction=Redaction(secrets_of(definition, scenario), spec.initial_state),
+    )
+    with _lock:
+        _cache[key] = kit
+        while len(_cache) > KITS_KEPT:
+            _cache.popitem(last=False)
+    return kit
+
+
+def kits_for(keys: Iterable[KitKey]) -> dict[KitKey, Kit]:
+    """Kits by key; at most two queries, none for what is cached."""
+    wanted = set(keys)
+    with _lock:
+        kits = {key: _cache[key] for key in wanted if key in _cache}
+    missing = wanted - kits.keys()
+    if missing:
+        scenarios = ScenarioVersion.objects.in_bulk({key.scenario_version_id for key in missing})
+        twins = TwinVersion.objects.in_bulk({key.twin_version_id for key in missing})
+        kits.update(
+            (key, build_kit(scenarios[key.scenario_version_id], twins[key.twin_version_id]))
+            for key in missing
+        )
+    return kits
+
+
+_cache: OrderedDict[KitKey, Kit] = OrderedDict()
+_lock = threading.Lock()

@@ -1,0 +1,186 @@
+"""Looking up, once, what a comparison is pinned to: agent versions, scenario versions, twin versions, seeds.
+
+Every problem of the request is reported at once and nothing is written. A selection that would run nothing is
+a problem too: an empty comparison must never look like a clean one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from evaluations.agents.base import NoAdapterError
+from evaluations.agents.in_process import InProcessAgent
+from evaluations.agents.registry import adapter_for
+from evaluations.errors import NotRunnableError, RequestError
+from evaluations.models import Agent, AgentVersion
+from evaluations.services.agents import manifest_of
+from evaluations.services.kits import Kit, build_kit
+from evaluations.services.requests import ComparisonRequest
+from scenarios.documents.cases import case_seed
+from scenarios.documents.scenario import validate_scenario
+from scenarios.models import ScenarioVersion
+from twins.models import Twin
+from twins.services import twin_definition
+
+MAX_PAIRS = 50_000
+NAMES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One trial of one scenario as both sides will run it."""
+
+    kit: Kit
+    trial: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An agent version and the honest label of what will answer for it."""
+
+    version: AgentVersion
+    model_kind: str
+    model_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything `start_comparison` writes, resolved."""
+
+    agent: Agent
+    baseline: Side
+    candidate: Side
+    pins: tuple[Pin, ...]
+
+
+def plan_comparison(request: ComparisonRequest) -> Plan:
+    """Resolve a request against what is stored now.
+
+    Raises:
+        RequestError: unknown or unsuitable names, an empty selection; says what exists instead.
+        NotRunnableError: all names are known, but nothing here can run that agent.
+    """
+    problems: list[str] = []
+    agent, versions = _agent_versions(request, problems)
+    scenarios = _scenarios(request, problems)
+    kits = _kits(scenarios, problems)
+    pins = _pins(request, kits, problems)
+    if problems or agent is None:
+        raise RequestError(problems)
+    return Plan(agent, _side(versions[request.baseline]), _side(versions[request.candidate]), pins)
+
+
+def _agent_versions(
+    request: ComparisonRequest, problems: list[str]
+) -> tuple[Agent | None, dict[str, AgentVersion]]:
+    agent = Agent.objects.filter(name=request.agent).first()
+    if agent is None:
+        known = Agent.objects.order_by("name").values_list("name", flat=True)
+        problems.append(f"unknown agent {request.agent!r} ({_listed('agents', known)})")
+        return None, {}
+    wanted = {request.baseline, request.candidate}
+    versions = {found.version: found for found in agent.versions.filter(version__in=wanted)}
+    for name, version in (("baseline", request.baseline), ("candidate", request.candidate)):
+        if version not in versions:
+            known = agent.versions.order_by("pk").values_list("version", flat=True)
+            problems.append(
+                f"{name}: agent {agent.name} has no version {version!r} ({_listed('versions', known)})"
+            )
+    return agent, versions
+
+
+def _scenarios(request: ComparisonRequest, problems: list[str]) -> list[ScenarioVersion]:
+    """The current versions of what the request selects, by name."""
+    if request.dataset is not None:
+        problems.append(f"unknown dataset {request.dataset!r} (datasets: none)")
+        return []
+    heads = list(ScenarioVersion.objects.current().without_content())
+    own = [version for version in heads if version.agent_name in ("", request.agent)]
+    chosen: dict[int, ScenarioVersion] = {}
+    if not request.scenarios and not request.tags:
+        chosen = {version.pk: version for version in own}
+        if not chosen:
+            problems.append(f"no scenario is for agent {request.agent!r}: there is nothing to compare")
+    by_name = {version.scenario.name: version for version in heads}
+    for name in request.scenarios:
+        if (version := by_name.get(name)) is None:
+            problems.append(
+                f"unknown scenario {name!r} ({_listed('scenarios', (v.scenario.name for v in own))})"
+            )
+        elif version not in own:
+            problems.append(
+                f"scenario {name!r} is for agent {version.agent_name!r}, not for {request.agent!r}"
+            )
+        else:
+            chosen[version.pk] = version
+    for tag in request.tags:
+        tagged = [version for version in own if tag in version.tags]
+        chosen.update((version.pk, version) for version in tagged)
+        if not tagged:
+            known = sorted({other for version in own for other in version.tags})
+            problems.append(
+                f"tag {tag!r} matches no scenario of agent {request.agent!r} ({_listed('tags', known)})"
+            )
+    full = ScenarioVersion.objects.select_related("scenario").in_bulk(chosen)
+    return sorted(full.values(), key=lambda version: version.scenario.name)
+
+
+def _kits(scenarios: list[ScenarioVersion], problems: list[str]) -> list[Kit]:
+    names = {version.twin_name for version in scenarios}
+    twins = {
+        twin.name: twin.current_version
+        for twin in Twin.objects.filter(name__in=names).select_related("current_version")
+    }
+    kits = []
+    for version in scenarios:
+        name = version.scenario.name
+        twin_version = twins.get(version.twin_name)
+        if not version.twin_name:
+            problems.append(f"scenario {name!r} names no twin, so it can only be rehearsed")
+        elif twin_version is None:
+            problems.append(f"scenario {name!r} needs the twin {version.twin_name!r}, which does not exist")
+        else:
+            # The twin may have changed since the scenario was saved: a tool that is gone would make a check
+            # such as toolNotCalled pass for the wrong reason.
+            found = validate_scenario(version.document, twin=twin_definition(twin_version))
+            problems += [
+                f"scenario {name!r} no longer fits its twin: {item.path}: {item.detail}" for item in found
+            ]
+            if not found:
+                kits.append(build_kit(version, twin_version))
+    return kits
+
+
+def _pins(request: ComparisonRequest, kits: list[Kit], problems: list[str]) -> tuple[Pin, ...]:
+    planned = sum(request.trials or kit.scenario.trials for kit in kits)
+    if planned > MAX_PAIRS:
+        problems.append(
+            f"{planned} cases a side are asked for, at most {MAX_PAIRS} are allowed in one comparison"
+        )
+    if problems:
+        return ()
+    return tuple(
+        Pin(kit, trial, case_seed(kit.scenario, request.seed, trial))
+        for kit in kits
+        for trial in range(1, (request.trials or kit.scenario.trials) + 1)
+    )
+
+
+def _side(version: AgentVersion) -> Side:
+    try:
+        adapter = adapter_for(manifest_of(version), settings.AGENTTWIN_IN_PROCESS_AGENTS)
+    except NoAdapterError as problem:
+        raise NotRunnableError(str(problem)) from None
+    if isinstance(adapter, InProcessAgent) and adapter.problem:
+        raise NotRunnableError(f"agent {version.agent.name!r} cannot be run here: {adapter.problem}")
+    return Side(version, adapter.model_kind, adapter.model_name)
+
+
+def _listed(what: str, names: Iterable[str]) -> str:
+    shown = list(names)
+    rest = f" and {len(shown) - NAMES_SHOWN} more" if len(shown) > NAMES_SHOWN else ""
+    return f"{what}: {', '.join(shown[:NAMES_SHOWN]) or 'none'}{rest}"

@@ -1,0 +1,194 @@
+"""Running a chunk of a comparison's cases: claim, run, store, and conclude when nothing is left.
+
+The same function serves a Celery task and a command that has no workers: it is safe to call twice, at the
+same time, and after a crash, because every step holds on to the rows' claims and to nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from evaluations.agents.base import AgentAdapter, NoAdapterError
+from evaluations.agents.registry import adapter_for
+from evaluations.models import AgentVersion, Case
+from evaluations.services import claims
+from evaluations.services.agents import manifest_of
+from evaluations.services.concluding import conclude_if_done
+from evaluations.services.kits import Kit, KitKey, kits_for
+from evaluations.services.outcomes import CaseOrder, CaseOutcome, run_case, unfinished_outcome
+from evaluations.services.storing import Finished, store
+from scenarios.documents.agent import AgentManifest
+
+logger = logging.getLogger(__name__)
+
+# How long a finished case may wait for its transaction: progress shows at least this often.
+FLUSH_SECONDS = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReport:
+    """What one call did. `last_id` tells the next call where to look on; `claimed` 0: nothing to do now."""
+
+    claimed: int
+    stored: int
+    last_id: int = 0
+
+
+def run_chunk(
+    comparison_id: int,
+    *,
+    limit: int = claims.CHUNK_SIZE,
+    after_id: int = 0,
+    on_stored: Callable[[int], None] | None = None,
+) -> ChunkReport:
+    """Claim and run up to `limit` cases of a comparison. `on_stored` is told how many were just stored."""
+    token = claims.new_token()
+    ids = claims.claim_cases(comparison_id, token=token, limit=limit, after_id=after_id)
+    ended = 0 if ids else end_exhausted(comparison_id)
+    chunk = _Chunk(token, on_stored)
+    try:
+        chunk.run(_loaded(ids))
+    except BaseException:
+        chunk.give_back()
+        raise
+    if not ids or len(ids) < limit:
+        conclude_if_done(comparison_id)
+    return ChunkReport(claimed=len(ids), stored=chunk.stored + ended, last_id=ids[-1] if ids else 0)
+
+
+def end_exhausted(comparison_id: int | None = None) -> int:
+    """Store as ERRORED what used up its attempts; how many cases."""
+    token = claims.new_token()
+    ids = claims.claim_exhausted(token=token, comparison_id=comparison_id)
+    reason = (
+        f"given up after {claims.MAX_ATTEMPTS} attempts: each time the worker stopped or lost its lease "
+        "before the case was finished"
+    )
+    return store(
+        [Finished(row.pk, kit, unfinished_outcome(kit, reason)) for row, kit in _with_kits(ids)], token
+    )
+
+
+class _Chunk:
+    """The cases claimed under one token, stored together about once a second."""
+
+    def __init__(self, token: str, on_stored: Callable[[int], None] | None) -> None:
+        self._token = token
+        self._on_stored = on_stored
+        self._finished: list[Finished] = []
+        self._untried: list[int] = []
+        self._last_flush = self._last_renewal = time.monotonic()
+        self._alive = True
+        self.stored = 0
+
+    def run(self, orders: Sequence[CaseOrder | Finished]) -> None:
+        self._untried = [order.case_id for order in orders]
+        for order in orders:
+            self._untried.pop(0)
+            if isinstance(order, Finished):
+                self._finished.append(order)
+            elif (outcome := self._outcome(order)) is not None:
+                self._finished.append(Finished(order.case_id, order.kit, outcome))
+            if time.monotonic() - self._last_flush >= FLUSH_SECONDS:
+                self.flush()
+            if not self._alive:
+                return
+        self.flush()
+
+    def flush(self) -> None:
+        """Store what is finished. Finding that nothing is ours any more ends the chunk."""
+        expected, self._finished = self._finished, []
+        stored = store(expected, self._token)
+        self.stored += stored
+        self._last_flush = time.monotonic()
+        self._alive = self._alive and (stored > 0 or not expected)
+        if stored and self._on_stored is not None:
+            self._on_stored(stored)
+        if self._untried and self._last_flush - self._last_renewal > settings.AGENTTWIN_LEASE_SECONDS / 3:
+            self._renew()
+
+    def give_back(self) -> None:
+        """After a failure that is not a case's: store what is done, release the rest."""
+        try:
+            self.flush()
+            claims.release(self._token, untried=self._untried)
+        except DatabaseError:
+            # The lease does the same a little later.
+            logger.warning("claims of a failed chunk could not be released", exc_info=True)
+
+    def _outcome(self, order: CaseOrder) -> CaseOutcome | None:
+        try:
+            return run_case(order, self._keep_waiting)
+        except DatabaseError:
+            raise
+        except Exception as broken:  # our own fault: said on the case, never a reason to stop the others
+            logger.exception("case %s could not be run", order.case_id)
+            return unfinished_outcome(order.kit, f"the harness failed: {type(broken).__name__}: {broken}")
+
+    def _keep_waiting(self) -> bool:
+        """Asked about once a second while an agent works: shows progress, renews, notices a lost claim."""
+        if self._finished:
+            self.flush()
+        self._renew()
+        return self._alive
+
+    def _renew(self) -> None:
+        self._alive = claims.renew(self._token) > 0
+        self._last_renewal = time.monotonic()
+
+
+def _with_kits(ids: Sequence[int]) -> list[tuple[Case, Kit]]:
+    """Cases with their pair, run and kit, in order of id; a fixed number of queries."""
+    if not ids:
+        return []
+    rows = list(
+        Case.objects.filter(pk__in=ids)
+        .select_related("pair__scenario_version", "pair__twin_version", "run")
+        .only(
+            "run__agent_version_id", "pair__seed", "pair__trial",
+            "pair__scenario_version__digest", "pair__twin_version__digest",
+        )
+        .order_by("pk")
+    )  # fmt: skip
+    keys = {row.pk: _kit_key(row) for row in rows}
+    kits = kits_for(keys.values())
+    return [(row, kits[keys[row.pk]]) for row in rows]
+
+
+def _kit_key(row: Case) -> KitKey:
+    scenario, twin = row.pair.scenario_version, row.pair.twin_version
+    return KitKey(scenario.pk, scenario.digest, twin.pk, twin.digest)
+
+
+def _loaded(ids: Sequence[int]) -> list[CaseOrder | Finished]:
+    """What to run for these cases; a case whose agent this worker cannot run is already finished."""
+    rows = _with_kits(ids)
+    agents = _agents({row.run.agent_version_id for row, _ in rows})
+    orders: list[CaseOrder | Finished] = []
+    for row, kit in rows:
+        agent = agents[row.run.agent_version_id]
+        if isinstance(agent, str):
+            orders.append(Finished(row.pk, kit, unfinished_outcome(kit, agent)))
+            continue
+        manifest, adapter = agent
+        orders.append(CaseOrder(kit, manifest, adapter, row.pair.seed, row.pair.trial, row.run_id, row.pk))
+    return orders
+
+
+def _agents(version_ids: set[int]) -> dict[int, tuple[AgentManifest, AgentAdapter] | str]:
+    agents: dict[int, Any] = {}
+    for version in AgentVersion.objects.filter(pk__in=version_ids).defer("source_text"):
+        manifest = manifest_of(version)
+        try:
+            agents[version.pk] = manifest, adapter_for(manifest, settings.AGENTTWIN_IN_PROCESS_AGENTS)
+        except NoAdapterError as problem:
+            # A worker with other settings than the process that started the comparison.
+            agents[version.pk] = str(problem)
+    return agents
