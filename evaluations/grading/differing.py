@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from twins.engine import MISSING, Path, format_path, json_equal
+from twins.engine.paths import Path, format_path
+from twins.engine.values import MISSING, json_equal
 
 Segments = tuple[str | int, ...]
 

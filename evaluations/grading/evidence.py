@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from twins.engine import CallRecord, CaseSpec, CaseState, redactor
+from twins.engine.case import CaseSpec, CaseState
+from twins.engine.records import CallRecord
+from twins.engine.redaction import redactor
 
 #: Containers inside one another that a document may have (FORMATS, limits).
 MAX_NESTING = 64

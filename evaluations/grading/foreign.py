@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluations.grading.evidence import Evidence, folded
-from twins.engine import format_path
+from twins.engine.paths import format_path
 
 MIN_LENGTH = 4
 
@@ -39,7 +39,7 @@ def foreign_values_in(evidence: Evidence) -> list[ForeignValue]:
     """
     spec = evidence.spec
     text = evidence.folded_output
-    if not text or spec.tenant is None or spec.definition.tenant_key is None:
+    if not text or not spec.tenant or spec.definition.tenant_key is None:
         return []
     foreign: dict[str, ForeignValue] = {}
     known: set[str] = set()

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluations.grading.evidence import OUTCOMES
-from twins.engine import COMPARATORS, compile_comparators, compile_pattern, compile_schema, parse_path
+from twins.engine.comparators import COMPARATORS, compile_comparators
+from twins.engine.paths import parse_path
+from twins.engine.patterns import compile_pattern
+from twins.engine.schemas import compile_schema
 
 _NO_DEFAULT: Any = object()
 _KIND = "agenttwin_parameter"

@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluations.grading.expectations import EXPECTATION_TYPES, ExpectationType
 from evaluations.grading.parameters import Kind, default_of, is_required, kinds_of
-from twins.engine import COMPARATORS
+from twins.engine.comparators import COMPARATORS
 
 #: The fields every expectation may have besides its own (FORMATS 3.1).
 COMMON_FIELDS: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from twins.engine import text_form
+from twins.engine.values import text_form
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twins.engine import CallRecord, canonical_json, json_equal
+from twins.engine.records import CallRecord
+from twins.engine.values import canonical_json, json_equal
 
 #: Statuses after which the same call again is a retry. Not `not_found` and not `unknown_tool`: those answer
 #: the question that was asked.

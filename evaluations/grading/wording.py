@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from twins.engine import compact_json, text_form
+from twins.engine.values import compact_json, text_form
 
 MAX_VALUE = 80
 MAX_CALL = 300

@@ -22,7 +22,8 @@ from evaluations.grading.parameters import (
 from evaluations.grading.results import Finding, failed, passed
 from evaluations.grading.signals import answered, retry_seqs
 from evaluations.grading.wording import listed, numbers, plural
-from twins.engine import CallRecord, Path
+from twins.engine.paths import Path
+from twins.engine.records import CallRecord
 
 
 @dataclass(frozen=True, slots=True)

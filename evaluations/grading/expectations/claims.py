@@ -13,7 +13,7 @@ from evaluations.grading.parameters import Comparison, comparators, outcome, sta
 from evaluations.grading.results import Finding, failed, passed
 from evaluations.grading.signals import claimed_without_change
 from evaluations.grading.wording import listed
-from twins.engine import Path
+from twins.engine.paths import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Any
 from evaluations.grading.evidence import Evidence
 from evaluations.grading.parameters import Comparison
 from evaluations.grading.wording import shown
-from twins.engine import MISSING, compile_comparators
+from twins.engine.comparators import compile_comparators
+from twins.engine.values import MISSING
 
 _SIMPLE = (str, int, float, bool, type(None))
 

@@ -24,7 +24,8 @@ from evaluations.grading.signals import (
     outcome_unknown,
 )
 from evaluations.grading.wording import call_text, listed, numbers, plural
-from twins.engine import CallRecord, call_tool
+from twins.engine.case import call_tool
+from twins.engine.records import CallRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from evaluations.grading.metrics import steps_taken
 from evaluations.grading.parameters import amount, count
 from evaluations.grading.results import Finding, failed, passed, skipped
 from evaluations.grading.wording import plural
-from twins.engine import TOLERANCE
+from twins.engine.values import TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ from evaluations.grading.expectations.registry import expectation
 from evaluations.grading.parameters import Comparison, comparators, json_schema, pattern, state_path, text
 from evaluations.grading.results import Finding, failed, passed
 from evaluations.grading.wording import listed, shown
-from twins.engine import Path, Pattern, Schema
+from twins.engine.paths import Path
+from twins.engine.patterns import Pattern
+from twins.engine.schemas import Schema
 
 _NO_ANSWER = "the agent gave no answer"
 

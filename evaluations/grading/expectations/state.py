@@ -22,7 +22,9 @@ from evaluations.grading.parameters import (
 )
 from evaluations.grading.results import Finding, failed, not_evaluated, passed
 from evaluations.grading.wording import listed, plural, shown
-from twins.engine import MISSING, Path, begin, call_tool, contains, format_path, json_equal
+from twins.engine.case import begin, call_tool
+from twins.engine.paths import Path, format_path
+from twins.engine.values import MISSING, contains, json_equal
 
 _SHOWN_PLACES = 4
 
