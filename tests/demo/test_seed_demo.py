@@ -114,7 +114,7 @@ def test_a_second_run_stores_nothing_and_says_so() -> None:
     before = counts()
     again = seed()
     assert counts() == before
-    assert "no new documents, 14 known ones" in again
+    assert "no new documents, 14 already known" in again
     assert again.count("known, COMPLETED") == 3
     assert ": new" not in again
 
@@ -133,7 +133,7 @@ def test_an_edited_scenario_gets_its_shipped_content_back_as_a_new_version() -> 
     seed("--no-comparisons")
     text = (FOLDER / "scenarios" / "refund-over-limit.yaml").read_text()
     save_scenario(text=text.replace("severity: critical", "severity: low"))
-    assert "1 new documents, 13 known ones" in seed("--no-comparisons")
+    assert "1 new document, 13 already known" in seed("--no-comparisons")
     versions = ScenarioVersion.objects.filter(scenario__name="refund-over-limit")
     assert [version.severity for version in versions.order_by("number")] == ["critical", "low", "critical"]
 

@@ -39,8 +39,11 @@ def sentences(text: str) -> list[list[str]]:
 
 
 def prose(path: Path) -> str:
-    """What people wrote for people: of a YAML document its comments and texts, not its names and ids."""
+    """What people wrote for people: of a YAML document its comments and texts, not its names and ids; of a
+    page everything but the program's own output."""
     text = path.read_text()
+    if path.suffix == ".md":
+        return re.sub(r"(?ms)^```.*?^```$", "", text)
     if path.suffix != ".yaml":
         return text
     comments = [line.strip("# ") for line in text.splitlines() if line.lstrip().startswith("#")]

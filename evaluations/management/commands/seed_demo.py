@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from evaluations.dispatch import broker_is_configured
 from evaluations.errors import EvaluationError
@@ -72,11 +72,15 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for demo in DEMOS:
-            self._load(demo)
-            if not options["no_comparisons"]:
-                for baseline, candidate in demo.pairs:
-                    self._compare(demo, baseline, candidate)
+        try:
+            for demo in DEMOS:
+                self._load(demo)
+                if not options["no_comparisons"]:
+                    for baseline, candidate in demo.pairs:
+                        self._compare(demo, baseline, candidate)
+        except DatabaseError as problem:
+            detail = f"the database cannot be used ({str(problem).strip()}); has it been migrated?"
+            raise CommandError(detail, returncode=NOT_RUN) from problem
 
     @transaction.atomic
     def _load(self, demo: Demo) -> None:
@@ -92,7 +96,8 @@ class Command(BaseCommand):
                 new.append(str(version))
             else:
                 known += 1
-        self.stdout.write(f"demo/{demo.folder}: {len(new) or 'no'} new documents, {known} known ones")
+        documents = "document" if len(new) == 1 else "documents"
+        self.stdout.write(f"demo/{demo.folder}: {len(new) or 'no'} new {documents}, {known} already known")
         for name in new:
             self.stdout.write(f"  new: {name}")
 
