@@ -1,4 +1,5 @@
-"""Documents of scenarios, agents and rehearsed calls: from text to typed values, every problem told at once.
+"""Documents of scenarios, agents and rehearsed calls: from text to typed values, every problem told at
+once.
 
 Pure: no Django. Stands on the reader and checker of ``twins.documents``.
 """

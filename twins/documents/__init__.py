@@ -1,7 +1,8 @@
-"""Documents: from the text a person wrote to values the engine can trust, with every problem told at once.
+"""Documents: from the text a person wrote to values the engine can trust, with every problem told at
+once.
 
-Pure: no Django, no files but the shipped schemas. A twin's document ends here; scenarios, agents and calls stand on
-the same reader and checker in ``scenarios.documents``.
+Pure: no Django, no files but the shipped schemas. A twin's document ends here; scenarios, agents and
+calls stand on the same reader and checker in ``scenarios.documents``.
 """
 
 from twins.documents.problems import DocumentError, Problem, format_problem

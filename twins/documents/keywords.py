@@ -31,7 +31,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 
-from twins.documents.wording import allowed, found, suggestion
+from twins.documents.wording import allowed, found, not_allowed, sentence, suggestion
 from twins.engine.comparators import COMPARATORS, compile_comparators
 from twins.engine.paths import parse_path, split_path
 from twins.engine.patterns import PatternError, compile_pattern
@@ -94,16 +94,24 @@ _METASCHEMA = Draft202012Validator(Draft202012Validator.META_SCHEMA, format_chec
 def _json_schema(_validator: Any, _on: Any, value: Any, _schema: Any) -> Errors:
     if not isinstance(value, (dict, bool)):
         return
-    wrong = False
-    for error in _METASCHEMA.iter_errors(value):
-        wrong = True
-        because = str(error.cause) if isinstance(error.cause, PatternError) else error.message[:200]
-        yield ValidationError(f"is not JSON Schema: {because}", path=error.absolute_path)
-    if not wrong:
-        try:
-            compile_schema(value)
-        except SchemaError as error:
-            yield ValidationError(str(error))
+    try:
+        compile_schema(value)
+    except SchemaError as refusal:
+        # Compiling stops at the first fault; the metaschema knows the others, but nothing of references.
+        faults = list(_METASCHEMA.iter_errors(value))
+        for error in faults:
+            yield ValidationError(f"is not JSON Schema: {_fault(error)}", path=error.absolute_path)
+        if not faults:
+            yield ValidationError(str(refusal))
+
+
+def _fault(error: ValidationError) -> str:
+    if isinstance(error.cause, PatternError):
+        return str(error.cause)
+    for inner in error.context or ():
+        if inner.validator == "enum":
+            return not_allowed(inner.instance, inner.validator_value)
+    return sentence(error)[:200]
 
 
 def _comparators(_validator: Any, use: Any, value: Any, _schema: Any) -> Errors:

@@ -15,6 +15,9 @@ from twins.documents.source import Finding, Source, has_place
 from twins.documents.wording import sentence
 from twins.engine.values import MISSING
 
+# No author reads so many, and a hostile megabyte could hold twenty times more.
+MOST_FINDINGS = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:
@@ -71,6 +74,11 @@ class DocumentSchema:
         findings: list[Finding] = []
         mentions: list[Mention] = []
         for error in self._validator.iter_errors(value):
+            if len(findings) == MOST_FINDINGS:
+                findings.append(
+                    Finding((), f"has more than {MOST_FINDINGS:,} problems, the rest is not listed")
+                )
+                break
             segments = tuple(error.absolute_path)
             if error.validator == "x-tool":
                 mentions.append(Mention(segments, error.validator_value, error.message))

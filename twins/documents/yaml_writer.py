@@ -16,7 +16,7 @@ _TAGS = {
     type(None): "tag:yaml.org,2002:null",
 }
 # Words that are text by the core schema and something else to readers of older YAML.
-_OLD_WORDS = frozenset("y n yes no on off".split())
+_OLD_WORDS = frozenset(["y", "n", "yes", "no", "on", "off"])
 _NO_FOLDING = 1_000_000
 
 
