@@ -16,7 +16,7 @@ from .paths import Segments
 
 @dataclass(frozen=True, slots=True)
 class AdapterCall:
-    """What an adapter may know of a call. `arguments` and `state` are shared: read them, never change them."""
+    """What an adapter may know of a call. `arguments` and `state` are shared: to be read, never changed."""
 
     tool: str
     arguments: dict[str, Any]

@@ -48,9 +48,9 @@ class TooLarge(ValueError):
 class Admitted:
     """Arguments after the door.
 
-    `value` is what the tool works with (`{}` if refused), `recorded` what the record keeps, `sent` the whole value
-    where the record keeps only a marker. `reason` says why they are refused, `oversized` that
-    it is for their size.
+    `value` is what the tool works with (`{}` if refused), `recorded` what the record keeps, `sent` the whole
+    value where the record keeps only a marker. `reason` says why they are refused, `oversized` that it is for
+    their size.
     """
 
     value: dict[str, Any]

@@ -48,8 +48,8 @@ def call_tool(
 ) -> Step:
     """One call of a tool, from the gates to the records (FORMATS 2.1).
 
-    `arguments` and `headers` may be anything; what is no JSON object is answered 400 and recorded as a stand-in.
-    Only an exception inside a custom adapter comes out.
+    `arguments` and `headers` may be anything; what is no JSON object is answered 400 and recorded as a
+    stand-in. Only an exception inside a custom adapter comes out.
     """
     call = receive(spec, state, tool, arguments, headers)
     outcome = refusal(spec, state, call)
@@ -176,7 +176,10 @@ def _cross_tenant(spec: CaseSpec, outcome: Outcome) -> str | None:
 
 
 def search(spec: CaseSpec, state: CaseState, query: Any, limit: Any = None) -> Step:
-    """One search of the knowledge base: the twin's documents as they are now, and the planted ones (FORMATS 8)."""
+    """One search of the knowledge base: the twin's documents as they are now, and the planted (FORMATS 8).
+
+    `query` and `limit` may be anything; a query that is no text finds nothing.
+    """
     asked = clean_text(str.__str__(query), MAX_QUERY) if isinstance(query, str) else ""
     count = effective_limit(limit)
     known = [*twin_documents(spec.definition.kb_path.get(state.root)), *spec.documents]

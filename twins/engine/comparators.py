@@ -1,4 +1,7 @@
-"""Comparators: what a document says a value must be (FORMATS 1.2, 8). Several must all hold; none means `exists`."""
+"""Comparators: what a document says a value must be (FORMATS 1.2, 8).
+
+Several in one place must all hold; none at all means `exists: true`.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ def _exists(wanted: Any) -> Check:
 
 
 def _ordering(name: str, compare: Callable[[Any, Any], bool], equal_passes: bool) -> Callable[[Any], Check]:
-    """An ordering comparator. Numbers within the tolerance are equal, so they decide before the order does."""
+    """An ordering comparator. Numbers within the tolerance are equal before they are in any order."""
 
     def compile_ordering(bound: Any) -> Check:
         def check(actual: Any) -> str | None:

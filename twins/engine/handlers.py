@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from .adapters import AdapterAnswer, AdapterCall, AdapterRefusal, RegisteredAdapter, find_adapter
 from .bounds import MAX_ANSWER, TooLarge, weigh
 from .comparators import COMPARATORS, ComparatorError, Comparators, compile_comparators
-from .paths import Segments, format_path, length_of, lookup
+from .paths import Segments, length_of, lookup
 from .patterns import PatternError
 from .records import Answer, error, success
 from .state import Draft
@@ -62,7 +62,7 @@ class Handler(Protocol):
         """Do it. Moves `scope.state` and `scope.value` on to what a response sees."""
 
     def answer(self, scope: Scope) -> Answer | None:
-        """The success answer computed from another state, of a handler that writes; None where it cannot be."""
+        """The success answer of a handler that writes, over another state; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Precondition:
 
 @dataclass(frozen=True, slots=True)
 class Mutate:
-    """`mutate`: finds its record, checks the preconditions, applies the effects, answers the changed record."""
+    """`mutate`: finds its record, checks preconditions, applies effects, answers the changed record."""
 
     path: PathTemplate | None
     not_found: ErrorTemplate
@@ -285,7 +285,7 @@ class Echo(_WithoutRecord):
 
 @dataclass(frozen=True, slots=True)
 class Recorded(_WithoutRecord):
-    """`recorded`: answers the first fixture whose match is contained in the arguments. Fixtures are literal."""
+    """`recorded`: answers the first fixture whose match is contained in the arguments, literally."""
 
     fixtures: tuple[tuple[Any, Answer], ...]
 

@@ -1,4 +1,4 @@
-"""Paths into a JSON value (FORMATS 1.1): `orders.ORD-1.total`, `items[-1].id`, `a['odd key']`, `list.length()`.
+"""Paths into a JSON value (FORMATS 1.1): `orders.ORD-1.total`, `items[-1].id`, `a['odd key']`, `x.length()`.
 
 A path is a tuple of segments: a text reads an object, an integer reads a list, and a `Flexible`
 integer (what a placeholder rendered) reads either. There are no wildcards and no expressions, so a

@@ -82,9 +82,9 @@ def first_half(body: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the caller gets. `body` may share parts of the state: copy it before code may change it.
+    """What the caller gets. `body` may share parts of the state: copy it before anyone may change it.
 
-    `status` is 0 and `body` None when nothing arrives; `body` is the cut text of a partial or malformed answer.
+    `status` is 0 and `body` None when nothing arrives; the cut text of a partial or malformed one.
     """
 
     status: int
@@ -119,8 +119,8 @@ class SearchReply:
 class CallRecord:
     """One call as the twin saw it, refused ones and second deliveries included.
 
-    `idempotency_key` is the text of the key the call carried. `sent_arguments` holds arguments that were too
-    large to keep, for as long as the case runs: a check for secrets reads them, nothing stores them.
+    `idempotency_key` is the text of the key the call carried. `sent_arguments` holds arguments too large to
+    keep, for as long as the case runs: a check for secrets reads them, nothing stores them.
     """
 
     seq: int

@@ -33,7 +33,7 @@ class Document:
 
 
 def twin_documents(value: Any) -> list[Document]:
-    """The documents of a twin's own knowledge base; entries that are no objects with an id are passed over."""
+    """The documents of a twin's own knowledge base; an entry that is no object with an id is passed over."""
     if not isinstance(value, list):
         return []
     return [

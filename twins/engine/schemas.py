@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12, compiled once: patterns run in RE2, references stay inside, nothing is fetched (FORMATS 2).
+"""JSON Schema 2020-12, compiled once (FORMATS 2): patterns run in RE2, references stay inside.
 
 `jsonschema` does the validating. What is ours: the four keywords that search with a pattern, the check
 of a schema when it is compiled, and the wording of problems, which never repeats a caller's values.
@@ -15,6 +15,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from .acceptance import Accepts, quick_acceptance
 from .paths import format_path
 from .patterns import PatternError, compile_pattern
 from .values import describe, kind_of
@@ -48,19 +49,20 @@ class SchemaError(ValueError):
 class Schema:
     """A compiled schema."""
 
-    __slots__ = ("_validator",)
+    __slots__ = ("_accepts", "_validator")
 
-    def __init__(self, validator: Any) -> None:
+    def __init__(self, validator: Any, accepts: Accepts | None) -> None:
         self._validator = validator
+        self._accepts = accepts
 
     def problems(self, value: Any, limit: int = 3) -> list[str]:
         """Up to `limit` problems, `PATH: what is expected`; empty when the value is valid.
 
         The order does not depend on the process: by path, then by wording.
         """
+        if self._accepts is not None and self._accepts(value):
+            return []
         try:
-            if self._validator.is_valid(value):
-                return []
             found = {_sentence(error) for error in self._validator.iter_errors(value)}
         except RecursionError:
             return ["the value is nested too deeply for its schema"]
@@ -81,7 +83,7 @@ def compile_schema(schema: Any) -> Schema:
     registry: Registry[Any] = Registry()
     _check_references(schema, registry)
     _check_circles(schema, registry)
-    return Schema(_Validator(schema, registry=registry, format_checker=None))
+    return Schema(_Validator(schema, registry=registry, format_checker=None), quick_acceptance(schema))
 
 
 # --- keywords that search with a pattern ---------------------------------------------------------
@@ -319,13 +321,15 @@ def _expected(text: str) -> Callable[[ValidationError], str]:
 
 
 def _type_words(error: ValidationError) -> str:
-    wanted = error.validator_value
+    wanted: Any = error.validator_value
     names = wanted if isinstance(wanted, str) else " or ".join(wanted)
     return f"must be of type {names}, got {kind_of(error.instance)}"
 
 
 def _required_words(error: ValidationError) -> str:
-    missing = [name for name in error.validator_value if name not in error.instance]
+    required: Any = error.validator_value
+    found: Any = error.instance
+    missing = [name for name in required if name not in found]
     return f"misses {', '.join(missing)}"
 
 

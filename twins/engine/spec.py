@@ -40,8 +40,8 @@ class CaseSpec:
 class CaseState:
     """Where a case stands: the twin's state and what it remembers of its calls.
 
-    `last_replies` holds the last answer of each tool that fully reached the caller; `growth` counts what effects
-    have added (bounds.MAX_GROWTH).
+    `last_replies` holds the last answer of each tool that fully reached the caller; `growth` counts what
+    effects have added (bounds.MAX_GROWTH).
     """
 
     root: dict[str, Any]
@@ -82,7 +82,7 @@ class CaseState:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call or search done: the next state, the reply, and one record, or two of a call delivered twice."""
+    """One call or search done: the next state, the reply, one record, or two of a call delivered twice."""
 
     state: CaseState
     reply: Reply | SearchReply

@@ -146,7 +146,7 @@ class Draft:
         return copy
 
     def _placed(self, value: Any) -> None:
-        """A container put into the state may be part of it elsewhere (`{state.a}`): nothing is ours alone now."""
+        """A container put into the state may be in it elsewhere too (`{state.a}`): nothing is ours alone."""
         if isinstance(value, (dict, list)):
             self._own.clear()
 
@@ -198,7 +198,7 @@ def changes_between(before: Any, after: Any, touched: Iterable[Segments] | None 
     """The smallest differing places, sorted by path text (FORMATS 8).
 
     Objects are compared by key and lists by index; a container that appears or disappears is one entry.
-    Identical objects are not looked into. With `touched`, only those places are: everything else must be shared.
+    Identical objects are not looked into. With `touched`, only those places are: all else must be shared.
     """
     places: list[tuple[Segments, Any, Any]] = []
     _differences((), before, after, None if touched is None else _tree(touched), places)
@@ -236,7 +236,7 @@ def _differences(
             if old is not new:
                 _differences((*path, key), old, new, inner, found)
     elif isinstance(before, list) and isinstance(after, list):
-        indexes = touched if touched is not None else range(max(len(before), len(after)))
+        indexes: Iterable[Any] = touched if touched is not None else range(max(len(before), len(after)))
         for index in indexes:
             inner = None if touched is None else touched[index]
             old = before[index] if index < len(before) else MISSING

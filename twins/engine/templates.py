@@ -44,7 +44,7 @@ _QUOTED: Final = re.compile(r"""\[(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\]""")
 
 
 class TemplateSyntaxError(ValueError):
-    """A text that is not a template. `path`: where inside the value, as in FORMATS 1.1 ('' for the value itself)."""
+    """A text that is not a template. `path`: where inside the value ('' for the value itself)."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(message)
@@ -152,7 +152,10 @@ class Template:
 
 
 def parse_template(value: Any) -> Template:
-    """The template of a JSON value: its texts are parsed, its keys are literal. TemplateSyntaxError for the first problem."""
+    """The template of a JSON value: its texts are parsed, its keys are literal.
+
+    TemplateSyntaxError for the first problem; `template_problems` gives all.
+    """
     parser = _Parser()
     constant, content = parser.parse(value, ())
     if parser.problems:
@@ -267,7 +270,7 @@ def _read_placeholder(text: str, position: int) -> tuple[Placeholder, int]:
 
 
 def parse_placeholder(body: str) -> Placeholder:
-    """The placeholder written between braces. TemplateSyntaxError for what is not a path or not a known one."""
+    """The placeholder written between braces. TemplateSyntaxError for what is none."""
     name = body.removesuffix("?")
     try:
         path = parse_path(name)
@@ -317,7 +320,7 @@ class PathTemplate:
 
     @property
     def first(self) -> Segment | None:
-        """The first segment if it is written out: what a path is rooted at. None for a placeholder or no segment."""
+        """The first segment if it is written out: what a path is rooted at. None for a placeholder."""
         first = self._parts[0] if self._parts else None
         return None if first is None or any(_placeholders([first])) else _constant_segment(first)
 
@@ -328,7 +331,9 @@ class PathTemplate:
         """
         if self.constant is not None:
             return self.constant
-        return tuple(_render_segment(part, scope) if isinstance(part, list) else part for part in self._parts)
+        return tuple(
+            [_render_segment(part, scope) if isinstance(part, list) else part for part in self._parts]
+        )
 
     def __repr__(self) -> str:
         return f"PathTemplate({self.text!r})"

@@ -1,10 +1,15 @@
-"""Whose record is it? A record is an object with the tenant field; without an owner it is everybody's (FORMATS 8)."""
+"""Whose record is it? (FORMATS 8)
+
+A record is an object with the tenant field; one without an owner is everybody's.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from .values import json_equal
+
+_CONTAINERS: Final = frozenset((dict, list))
 
 
 def is_foreign(value: Any, tenant_key: str, tenant: str) -> bool:
@@ -20,10 +25,11 @@ def carries_foreign(body: Any, tenant_key: str, tenant: str) -> bool:
     waiting = [body]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, dict):
-            if is_foreign(value, tenant_key, tenant):
+        kind = type(value)
+        if kind is dict:
+            if tenant_key in value and is_foreign(value, tenant_key, tenant):
                 return True
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
+            waiting.extend([item for item in value.values() if type(item) in _CONTAINERS])
+        elif kind is list:
+            waiting.extend([item for item in value if type(item) in _CONTAINERS])
     return False
