@@ -139,7 +139,7 @@ def _limits(written: Mapping[str, Any]) -> Limits:
 
 def _tool(written: Mapping[str, Any]) -> AgentTool:
     risk = written.get("risk")
-    told = risk if isinstance(risk, dict) else {"level": risk}
+    told: Mapping[str, Any] = risk if isinstance(risk, dict) else {"level": risk}
     return AgentTool(
         name=written["name"],
         version=written.get("version", ""),

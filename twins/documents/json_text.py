@@ -21,7 +21,7 @@ from twins.documents.source import (
 )
 
 _LONG_NUMBER = 300
-_KINDS = {tuple: "a tuple", set: "a set", bytes: "bytes"}
+_KINDS: dict[type, str] = {tuple: "a tuple", set: "a set", bytes: "bytes"}
 
 
 class _TooLarge(Exception):

@@ -31,12 +31,13 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 
-from twins.documents.wording import allowed, found, not_allowed, sentence, suggestion
+from twins.documents.wording import Failure, allowed, found, not_allowed, sentence, suggestion
+from twins.engine.adapters import adapter_names
 from twins.engine.comparators import COMPARATORS, compile_comparators
 from twins.engine.paths import parse_path, split_path
 from twins.engine.patterns import PatternError, compile_pattern
 from twins.engine.schemas import SchemaError, compile_schema
-from twins.engine.templates import parse_path_template, parse_template, template_problems
+from twins.engine.templates import Scope, parse_path_template, parse_template, template_problems
 
 Errors = Iterator[ValidationError]
 
@@ -105,7 +106,7 @@ def _json_schema(_validator: Any, _on: Any, value: Any, _schema: Any) -> Errors:
             yield ValidationError(str(refusal))
 
 
-def _fault(error: ValidationError) -> str:
+def _fault(error: Failure) -> str:
     if isinstance(error.cause, PatternError):
         return str(error.cause)
     for inner in error.context or ():
@@ -114,31 +115,39 @@ def _fault(error: ValidationError) -> str:
     return sentence(error)[:200]
 
 
-def _comparators(_validator: Any, use: Any, value: Any, _schema: Any) -> Errors:
+def _comparators(_validator: Any, use: Any, value: Any, schema: Mapping[str, Any]) -> Errors:
     if not isinstance(value, dict):
         return
     given = [name for name in COMPARATORS if name in value]
+    has_own_path = "path" in schema.get("properties", {}) and "path" not in schema.get("required", ())
+    if given and has_own_path and "path" not in value:
+        yield ValidationError("is required to compare", path=["path"])
     if use == "some" and not given:
         kind = value.get("type")
         who = kind if isinstance(kind, str) else "this"
         yield ValidationError(f"{who} needs at least one comparator: {', '.join(COMPARATORS)}")
     for name in given:
-        operand = value[name]
         if use == "templates":
-            problems = list(_template(_validator, True, operand, _schema))
-            for problem in problems:
-                problem.path.appendleft(name)
-                yield problem
-            if problems:
-                continue
-            template = parse_template(operand)
-            if not template.constant:
-                continue
-            operand = template.render(None)  # type: ignore[arg-type]
-        try:
-            compile_comparators({name: operand})
-        except ValueError as error:
-            yield ValidationError(str(error), path=[name])
+            yield from _template_operand(name, value[name])
+        else:
+            yield from _operand(name, value[name])
+
+
+def _operand(name: str, operand: Any) -> Errors:
+    try:
+        compile_comparators({name: operand})
+    except ValueError as error:
+        yield ValidationError(str(error), path=[name])
+
+
+def _template_operand(name: str, written: Any) -> Errors:
+    problems = template_problems(written)
+    for error in problems:
+        yield ValidationError(str(error), path=[name, *(split_path(error.path)[0] if error.path else ())])
+    if not problems:
+        template = parse_template(written)
+        if template.constant:
+            yield from _operand(name, template.render(Scope({}, {})))
 
 
 def _mention(_validator: Any, _use: Any, value: Any, _schema: Any) -> Errors:
@@ -148,8 +157,6 @@ def _mention(_validator: Any, _use: Any, value: Any, _schema: Any) -> Errors:
 
 
 def _adapter(_validator: Any, _on: Any, value: Any, _schema: Any) -> Errors:
-    from twins.engine.adapters import adapter_names
-
     if isinstance(value, str):
         known = adapter_names()
         if value not in known:
@@ -176,13 +183,20 @@ def _required(_validator: Any, names: Iterable[str], value: Any, schema: Mapping
             yield ValidationError(said, path=[name])
 
 
+def _items(validator: Any, items: Any, value: Any, schema: Mapping[str, Any]) -> Errors:
+    """Each entry; of a list that is too long those that fit, for the rest is refused already."""
+    if isinstance(value, list):
+        for index, one in enumerate(value[: schema.get("maxItems")]):
+            yield from validator.descend(one, items, path=index)
+
+
 def _additional(validator: Any, rest: Any, value: Any, schema: Mapping[str, Any]) -> Errors:
     if not isinstance(value, dict):
         return
     known = schema.get("properties", {})
     unknown = [key for key in value if key not in known]
     if rest is not False:
-        for key in unknown:
+        for key in unknown[: schema.get("maxProperties")]:
             yield from validator.descend(value[key], rest, path=key)
         return
     for position, key in enumerate(unknown):
@@ -233,6 +247,7 @@ KEYWORDS: dict[str, Any] = {
     "x-unused": _unused,
     "x-not-together": _not_together,
     "x-one-of": _one_of,
+    "items": _items,
     "required": _required,
     "additionalProperties": _additional,
     "propertyNames": _property_names,

@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jsonschema import ValidationError
+# A jsonschema.ValidationError; its stubs call every field perhaps unset, which one from a validator never is.
+Failure = Any
 
 _SHOWN = 60
 _ALLOWED_SHOWN = 40
@@ -58,13 +59,13 @@ def not_allowed(value: Any, choices: Sequence[Any]) -> str:
     return f"found {found(value)}, allowed {allowed(choices)}{suggestion(value, choices)}"
 
 
-def sentence(error: ValidationError) -> str:
+def sentence(error: Failure) -> str:
     """What a failed keyword of a schema means to the author of the document."""
     words = _WORDS.get(str(error.validator))
-    return words(error) if words else error.message
+    return str(words(error) if words else error.message)
 
 
-def _type(error: ValidationError) -> str:
+def _type(error: Failure) -> str:
     wanted = error.validator_value
     kinds = [wanted] if isinstance(wanted, str) else list(wanted)
     said = f"must be {' or '.join(_TYPES[kind] for kind in kinds)}, found {found(error.instance)}"
@@ -72,12 +73,12 @@ def _type(error: ValidationError) -> str:
     return f"{said} (quote it)" if "string" in kinds and is_scalar and error.instance is not None else said
 
 
-def _pattern(error: ValidationError) -> str:
+def _pattern(error: Failure) -> str:
     told = error.schema.get("patternErrorMessage") if isinstance(error.schema, dict) else None
     return f"found {found(error.instance)}, allowed {told or f'text that matches {error.validator_value}'}"
 
 
-def _length(error: ValidationError) -> str:
+def _length(error: Failure) -> str:
     least, most = error.schema.get("minLength"), error.schema.get("maxLength")
     size = len(error.instance)
     if least == 1 and size == 0:
@@ -87,7 +88,7 @@ def _length(error: ValidationError) -> str:
 
 
 def _count(one: str, many: str) -> Any:
-    def words(error: ValidationError) -> str:
+    def words(error: Failure) -> str:
         limit = error.validator_value
         bound = "at least" if str(error.validator).startswith("min") else "at most"
         return f"must have {bound} {limit} {one if limit == 1 else many}, found {len(error.instance)}"

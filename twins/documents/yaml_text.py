@@ -117,7 +117,7 @@ class _Reader:
             elif isinstance(event, yaml.DocumentStartEvent):
                 self.documents += 1
                 if self.documents > 1:
-                    raise _Stop("the text holds more than one document", event.start_mark.line + 1)
+                    raise _Stop("the text holds more than one document", _line(event))
 
     def skip(self, event: Any) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
@@ -126,7 +126,7 @@ class _Reader:
             self.skipped -= 1
 
     def scalar(self, event: Any) -> None:
-        line = event.start_mark.line + 1
+        line = _line(event)
         is_key = self.expects_key()
         text = join_surrogates(event.value)
         value: Any = plain_scalar(text) if event.implicit[0] and event.tag is None else text
@@ -146,7 +146,7 @@ class _Reader:
         self.place(value, None, line, is_key)
 
     def open(self, event: Any, is_mapping: bool) -> None:
-        line = event.start_mark.line + 1
+        line = _line(event)
         is_key = self.expects_key()
         here = self.container() if is_key else self.here()
         if len(self.stack) >= NESTING:
@@ -179,7 +179,7 @@ class _Reader:
         self.place(done.value, done.places, done.line, done.is_key)
 
     def alias(self, event: Any) -> None:
-        line = event.start_mark.line + 1
+        line = _line(event)
         is_key = self.expects_key()
         here = self.container() if is_key else self.here()
         anchored = self.anchors.get(event.anchor)
@@ -261,9 +261,13 @@ class _Reader:
         return (*self.container(), _next(self.stack[-1])) if self.stack else ()
 
 
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
 def _tag(event: Any) -> str:
     """The tag as it was most likely written."""
-    return event.tag.replace("tag:yaml.org,2002:", "!!")
+    return str(event.tag).replace("tag:yaml.org,2002:", "!!")
 
 
 def _next(around: _Open) -> str | int:

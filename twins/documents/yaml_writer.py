@@ -46,7 +46,7 @@ class _Dumper(yaml.SafeDumper):
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         if kind is yaml.ScalarNode and implicit[0]:
             return _TAGS.get(type(plain_scalar(value)), _TAGS[str])
-        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+        return super().resolve(kind, value, implicit)
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
