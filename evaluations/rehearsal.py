@@ -6,7 +6,7 @@ Pure: documents in, one plain object out. The command `manage.py rehearse` reads
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluations.grading import Answer, Evidence, case_verdict, compile_expectations, grade
@@ -37,7 +37,7 @@ class Prepared:
     problems: dict[str, tuple[Problem, ...]]
     definition: Definition | None = None
     scenario: Scenario | None = None
-    calls: Calls = Calls()
+    calls: Calls = field(default_factory=Calls)
 
 
 def rehearse(
@@ -118,7 +118,8 @@ def run(prepared: Prepared, *, seed: int = 0, trial: int = 1) -> dict[str, Any]:
         "results": [{**result, "id": redact(result["id"])} for result in results],
         "verdict": verdict,
     }
-    return copy_json(shown)  # type: ignore[no-any-return]
+    copy: dict[str, Any] = copy_json(shown)
+    return copy
 
 
 def _own(document: Any) -> Any:

@@ -67,11 +67,13 @@ def differing(left: TrajectoryStep, right: TrajectoryStep) -> tuple[str, ...]:
 
 
 def _difference(left: TrajectoryStep, right: TrajectoryStep) -> str | None:
-    """The kind of the difference. What the agent did comes before what happened to it."""
+    """The kind of the difference. A policy that stopped one side alone is said first, whatever was called."""
     if left.kind == OUTCOME and right.kind != OUTCOME:
         return "extra_steps"
     if right.kind == OUTCOME and left.kind != OUTCOME:
         return "stopped_early"
+    if (left.policy is None) != (right.policy is None):
+        return "policy"
     names = differing(left, right)
     return names[0] if names else None
 
@@ -97,7 +99,8 @@ def _acted(step: TrajectoryStep, kind: str) -> str:
     if step.record.redelivered:
         return f"met a second delivery of {step.text}"
     # Two calls with equal arguments differ in the header alone: say so, or the sentence repeats itself.
-    return f"called {step.text}{_key_note(step) if kind == 'arguments' else ''}"
+    refused = "" if step.policy is None else f" and was refused by policy ({step.policy})"
+    return f"called {step.text}{_key_note(step) if kind == 'arguments' else ''}{refused}"
 
 
 def _key_note(step: TrajectoryStep) -> str:
@@ -108,6 +111,8 @@ def _key_note(step: TrajectoryStep) -> str:
 
 
 def _policy_sentence(left: TrajectoryStep, right: TrajectoryStep) -> str:
+    if left.place_key != right.place_key or left.asked_key != right.asked_key:
+        return f"the baseline {_acted(left, 'policy')}; the candidate {_acted(right, 'policy')}."
     same = f"both called {left.text}; "
     if left.policy is None:
         return f"{same}only the candidate was refused by policy ({right.policy})."
@@ -142,20 +147,20 @@ def _did(kind: str, step: TrajectoryStep) -> str:
     if kind == "result":
         return f"{step.text} {_came_back(step)}"
     if kind == "policy":
-        return f"{step.text} {'allowed' if step.policy is None else step.policy}"
+        return f"{step.text} {step.policy}" if step.policy is not None else step.text
     return step.text
 
 
 def _meaning(kind: str, left: TrajectoryStep, right: TrajectoryStep, before: Steps) -> str | None:
     """What the records show about this step, most serious first; either side may be the worse one."""
-    if kind not in ("tool", "arguments", "stopped_early", "extra_steps"):
+    if kind in ("result", "outcome"):
         return None
     found = [
         _repeated_write("candidate", right, left, before),
         _repeated_write("baseline", left, right, before),
         _key_dropped(left, right) if kind == "arguments" else None,
-        _unread_write("candidate", right, "baseline", left, before) if kind == "tool" else None,
-        _unread_write("baseline", left, "candidate", right, before) if kind == "tool" else None,
+        _unread_write("candidate", right, "baseline", left, before),
+        _unread_write("baseline", left, "candidate", right, before),
     ]
     return " ".join(sentence for sentence in found if sentence) or None
 
@@ -215,10 +220,11 @@ def _unread_write(
     """An irreversible call made where the other side read something first."""
     if not step.is_call or step.record.risk != "WRITE_IRREVERSIBLE" or not _is_read(other):
         return None
+    made = "made" if step.policy is None else "tried"
     read = "searching the knowledge base" if other.kind == RETRIEVAL else f"calling {other.record.tool}"
     again = any(earlier.place_key == other.place_key for earlier in before)
     return (
-        f"The {side} made the irreversible call {step.record.tool} without "
+        f"The {side} {made} the irreversible call {step.record.tool} without "
         f"{read + ' again' if again else 'first ' + read}, which the {other_side} did at this point."
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twins.engine.records import CallRecord
-from twins.engine.values import canonical_json, json_equal
+from twins.engine.values import canonical_json, json_equal, text_form
 
 #: Statuses after which the same call again is a retry. Not `not_found` and not `unknown_tool`: those answer
 #: the question that was asked.
@@ -35,6 +35,7 @@ def is_retry(previous: CallRecord | None, call: CallRecord) -> bool:
         previous is not None
         and previous.status in FAILED_STATUSES
         and json_equal(previous.arguments, call.arguments)
+        and json_equal(previous.sent_arguments, call.sent_arguments)
     )
 
 
@@ -175,7 +176,7 @@ def _same_key(first: CallRecord, later: CallRecord) -> bool:
 
 
 def _holder_of(arguments: Mapping[str, Any], key: Any) -> str | None:
-    return next((name for name, value in arguments.items() if value == key), None)
+    return next((name for name, value in arguments.items() if text_form(value) == key), None)
 
 
 def _rounded(value: Any) -> Any:

@@ -105,9 +105,9 @@ def tool_args(params: ToolArgsParams, evidence: Evidence) -> Finding:
         return passed(f"{reason}, nothing to compare") if params.ifCalled else failed(reason)
     name = params.path.text
     for call in calls:
-        reason = mismatch(params.comparators, params.path.get(call.arguments), evidence)
-        if reason is not None:
-            sentence = f"{params.tool}, call {call.seq}: {name}: {reason}"
+        problem = mismatch(params.comparators, params.path.get(call.arguments), evidence)
+        if problem is not None:
+            sentence = f"{params.tool}, call {call.seq}: {name}: {problem}"
             return failed(sentence, calls=(call.seq,), argument=name)
     if len(calls) == 1:
         return passed(

@@ -16,12 +16,13 @@ _SIMPLE = (str, int, float, bool, type(None))
 def mismatch(comparison: Comparison, actual: Any, evidence: Evidence) -> str | None:
     """None when `actual` compares, else why not: `expected 1, got 2`.
 
-    Reasons cut long values, and half a secret is not recognised any more. So when a secret is involved the
-    sentence is made again from the redacted values; the verdict stays that of the real ones.
+    Reasons cut long values (they end in an ellipsis then), and half a secret is not recognised any more. So
+    where a secret is involved the sentence is made again from the redacted values; the verdict stays that of
+    the real ones.
     """
     reason = comparison.check(actual)
-    if reason is None:
-        return None
+    if reason is None or "…" not in reason:
+        return reason
     redact = evidence.redact
     hidden = redact(actual) if actual is not MISSING else MISSING
     written = redact(dict(comparison.written))

@@ -21,9 +21,11 @@ from evaluations.grading.parameters import (
     state_paths,
 )
 from evaluations.grading.results import Finding, failed, not_evaluated, passed
+from evaluations.grading.signals import answered
 from evaluations.grading.wording import listed, plural, shown
 from twins.engine.case import begin, call_tool
 from twins.engine.paths import Path, format_path
+from twins.engine.records import CallRecord
 from twins.engine.values import MISSING, contains, json_equal
 
 _SHOWN_PLACES = 4
@@ -146,11 +148,11 @@ def goal_state(params: GoalStateParams, evidence: Evidence) -> Finding:
     goal = begin(fresh)
     for number, action in enumerate(params.actions, start=1):
         step = call_tool(fresh, goal, action.tool, action.arguments)
-        goal, reply = step.state, step.reply
-        if not 200 <= reply.status < 300:
-            return not_evaluated(
-                f"action {number} of the goal, {action.tool}, answered {reply.status} {_error_of(reply.body)}"
-            )
+        goal = step.state
+        record = step.records[0]
+        if isinstance(record, CallRecord) and not answered(record):
+            ended = f"{record.http_status} {record.error_code or record.status}"
+            return not_evaluated(f"action {number} of the goal, {action.tool}, answered {ended}")
     places = differences(goal.root, evidence.final.root, allowed_places(params.ignore))
     if not places:
         return passed("the final state is the goal state")
@@ -159,11 +161,6 @@ def goal_state(params: GoalStateParams, evidence: Evidence) -> Finding:
         f"{_goal_places(places)}",
         paths=[place.path for place in places],
     )
-
-
-def _error_of(body: Any) -> str:
-    error = body.get("error") if isinstance(body, dict) else None
-    return str(error.get("code", "")) if isinstance(error, dict) else ""
 
 
 def _value(value: Any, evidence: Evidence) -> str:

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--check", action="store_true", help="write nothing, fail if something would change")
+        parser.add_argument("--check", action="store_true", help="write nothing; fail if it would")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path = SCENARIO_SCHEMA.path
