@@ -58,7 +58,7 @@ class ScenarioVersion(models.Model):
     severity = models.CharField(max_length=8, choices=Severity)
     tags = JSONField(default=list)
     # Empty where the document names none.
-    agent_name = models.CharField(max_length=200, blank=True, db_index=True)
+    agent_name = models.TextField(blank=True)
     twin_name = models.CharField(max_length=63, blank=True, db_index=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

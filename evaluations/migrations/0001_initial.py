@@ -204,7 +204,7 @@ class Migration(migrations.Migration):
                 ('replayed', models.BooleanField(default=False)),
                 ('redelivered', models.BooleanField(default=False)),
                 ('effect_key', models.TextField(blank=True, null=True)),
-                ('idempotency_key', twins.columns.ExactJSONField(blank=True, null=True)),
+                ('idempotency_key', models.TextField(blank=True, null=True)),
                 ('cross_tenant', models.CharField(blank=True, max_length=7, null=True)),
                 ('policy_violation', models.CharField(blank=True, max_length=50, null=True)),
                 ('changes', twins.columns.ExactJSONField(default=list)),

@@ -6,12 +6,16 @@ finished case (`twins.row_guards`). Only the *effective* verdicts follow a revie
 
 # ruff: noqa: DJ001 - NULL says "there was none", as in the records; an empty text can be a real value.
 
+from dataclasses import fields
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
 
 from agenttwin_site.fields import JSONField
 from evaluations.querysets import CaseQuerySet
 from twins.columns import ExactJSONField
+from twins.engine.records import CallRecord, Record, RetrievalRecord
 from twins.models import TwinVersion
 
 
@@ -166,7 +170,7 @@ class ToolCall(models.Model):
     replayed = models.BooleanField(default=False)
     redelivered = models.BooleanField(default=False)
     effect_key = models.TextField(null=True, blank=True)
-    idempotency_key = ExactJSONField(null=True, blank=True)
+    idempotency_key = models.TextField(null=True, blank=True)
     cross_tenant = models.CharField(max_length=7, null=True, blank=True)
     policy_violation = models.CharField(max_length=50, null=True, blank=True)
     changes = ExactJSONField(default=list)
@@ -195,6 +199,33 @@ class ToolCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.seq}. {self.tool or 'search'}"
+
+    @classmethod
+    def from_record(cls, case: Case | int, record: Record) -> Self:
+        """The unsaved row of a record of the twin. Redact the record first: a row is for everybody."""
+        row = cls(case_id=case if isinstance(case, int) else case.pk, seq=record.seq, kind=record.kind)
+        if isinstance(record, RetrievalRecord):
+            row.query, row.limit = record.query, record.limit
+            row.documents = record.to_json()["documents"]
+            return row
+        for name in _OF_A_CALL:
+            setattr(row, name, getattr(record, name))
+        return row
+
+    def to_record(self) -> Record:
+        """The record this row was made from."""
+        if self.kind == RecordKind.RETRIEVAL:
+            names = ("seq", "query", "limit", "documents")
+            return RetrievalRecord.from_json({name: getattr(self, name) for name in names})
+        values = {name: getattr(self, name) for name in _OF_A_CALL}
+        values["changes"] = tuple(self.changes)
+        return CallRecord(seq=self.seq, **values)
+
+
+# What a row keeps of a call's record, beside `seq` and `kind`: all but arguments that were too large.
+_OF_A_CALL = tuple(
+    field.name for field in fields(CallRecord) if field.name not in {"seq", "kind", "sent_arguments"}
+)
 
 
 class ExpectationResult(models.Model):

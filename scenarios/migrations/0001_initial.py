@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 ('source_text', models.TextField()),
                 ('severity', models.CharField(choices=[('critical', 'Critical'), ('high', 'High'), ('medium', 'Medium'), ('low', 'Low')], max_length=8)),
                 ('tags', agenttwin_site.fields.JSONField(default=list)),
-                ('agent_name', models.CharField(blank=True, db_index=True, max_length=200)),
+                ('agent_name', models.TextField(blank=True)),
                 ('twin_name', models.CharField(blank=True, db_index=True, max_length=63)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),

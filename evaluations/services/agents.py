@@ -1,0 +1,95 @@
+"""Registering versions of agents."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db import transaction
+
+from evaluations.models import Agent, AgentVersion
+from scenarios.documents.agent import AgentManifest, load_agent, validate_agent
+from twins.documents.problems import DocumentError
+from twins.documents.source import Finding
+from twins.engine.values import digest
+from twins.errors import StaleEditError
+from twins.services import name_problems
+from twins.versioning import announce, lock_parent, reference, source_of
+
+_SEMVER = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?", re.ASCII)
+
+
+@transaction.atomic
+def save_agent(
+    *,
+    text: str | None = None,
+    document: Any = None,
+    kind: str = "yaml",
+    name: str | None = None,
+    based_on: str | None = None,
+    actor: Any = None,
+) -> tuple[AgentVersion, bool]:
+    """Register a manifest; answers the version that holds it and whether that version is new.
+
+    The version is the manifest's own: the same content under it again is no error and makes nothing, other
+    content is refused with a DocumentError. ``based_on``: the version that was current when an editor started
+    ("": there was none yet); a newer one raises StaleEditError. The other arguments are those of
+    `twins.services.save_twin`.
+    """
+    source, source_text = source_of(text, document, kind)
+    problems = [*validate_agent(source), *name_problems(source, name)]
+    if problems:
+        raise DocumentError(problems)
+    manifest = load_agent(source)
+    content_digest = digest(source.value)
+    agent = lock_parent(Agent, manifest.name)
+    current = agent.current_version
+    stored = agent.versions.filter(version=manifest.version).first()
+    if stored is not None:
+        if stored.digest == content_digest:
+            return stored, False
+        raise DocumentError([source.problem(Finding(("metadata", "version"), _taken(manifest)))])
+    current_name = "" if current is None else current.version
+    if based_on is not None and based_on != current_name:
+        raise StaleEditError(manifest.name, based_on or None, current_name)
+
+    version = AgentVersion.objects.create(
+        agent=agent,
+        version=manifest.version,
+        digest=content_digest,
+        instructions_digest=manifest.instructions_digest or "",
+        document=source.value,
+        source_text=source_text,
+        model_provider=manifest.model.provider,
+        model_name=manifest.model.name,
+        created_by=actor,
+    )
+    if current is None or precedence(version.version) > precedence(current.version):
+        agent.current_version = version
+        agent.save(update_fields=["current_version"])
+    announce(agent, actor, before=current and reference(current), after=reference(version))
+    return version, True
+
+
+def manifest_of(version: AgentVersion) -> AgentManifest:
+    """The typed manifest of a registered version."""
+    return load_agent(version.document)
+
+
+def precedence(version: str) -> tuple[Any, ...]:
+    """A key that sorts semantic versions: a pre-release comes before its release, the build is ignored."""
+    found = _SEMVER.fullmatch(version)
+    if found is None:
+        return (-1,)
+    *numbers, pre_release = found.groups()
+    parts = (pre_release or "").split(".") if pre_release else []
+    # Numeric identifiers sort as numbers and before all others; no pre-release sorts after any.
+    identifiers = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
+    return (*(int(number) for number in numbers), pre_release is None, identifiers)
+
+
+def _taken(manifest: AgentManifest) -> str:
+    return (
+        f"{manifest.version} of {manifest.name} is registered with other content: "
+        "a registered version never changes, give the new content a version of its own"
+    )

@@ -1,0 +1,137 @@
+"""Scenarios in the admin: edited as text, kept in versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from scenarios.models import Scenario, ScenarioVersion
+from scenarios.services import save_scenario
+from twins.admin import TwinAdmin, started_from
+from twins.document_admin import DocumentAdmin, Link
+from twins.engine.redaction import redactor
+from twins.models import Twin, TwinVersion
+from twins.services import planted_secrets
+
+STARTER = """\
+apiVersion: agenttwin.dev/v1
+kind: Scenario
+metadata:
+  name: my-scenario
+  severity: high
+  tags: []
+spec:
+  agent: my-agent
+  twin: my-twin
+  input:
+    message: What the customer writes.
+  expectations:
+    - type: finalOutcome
+      equals: SUCCESS
+      critical: true
+"""
+
+
+class TagFilter(admin.SimpleListFilter):
+    """Scenarios by a tag of their current version."""
+
+    title = "tag"
+    parameter_name = "tag"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        return [(tag, tag) for tag in sorted({tag for _, tags in self._tags() for tag in tags})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> QuerySet[Scenario]:
+        if not self.value():
+            return queryset
+        # SQLite cannot search inside a JSON list; a collection has hundreds of scenarios, not millions.
+        return queryset.filter(pk__in=[pk for pk, tags in self._tags() if self.value() in tags])
+
+    def _tags(self) -> list[tuple[int, list[str]]]:
+        return list(Scenario.objects.values_list("pk", "current_version__tags"))
+
+
+@admin.register(Scenario)
+class ScenarioAdmin(DocumentAdmin):
+    version_model = ScenarioVersion
+    parent_field = "scenario"
+    starter = STARTER
+    links = []
+    list_display = ["name", "severity", "twin", "agent", "tags", "version", "saved_at", "saved_by"]
+    list_filter = [
+        "current_version__severity",
+        TagFilter,
+        "current_version__twin_name",
+        "current_version__agent_name",
+    ]
+    search_fields = ["name", "current_version__twin_name", "current_version__agent_name"]
+
+    @admin.display(ordering="current_version__severity")
+    def severity(self, obj: Scenario) -> str:
+        return obj.current_version.severity if obj.current_version else ""
+
+    @admin.display(ordering="current_version__twin_name")
+    def twin(self, obj: Scenario) -> str:
+        return obj.current_version.twin_name if obj.current_version else ""
+
+    @admin.display(ordering="current_version__agent_name")
+    def agent(self, obj: Scenario) -> str:
+        return obj.current_version.agent_name if obj.current_version else ""
+
+    @admin.display
+    def tags(self, obj: Scenario) -> str:
+        return ", ".join(obj.current_version.tags) if obj.current_version else ""
+
+    def save_document(
+        self, *, text: str, name: str | None, based_on: str, actor: Any
+    ) -> tuple[ScenarioVersion, bool]:
+        return save_scenario(text=text, name=name, based_on=started_from(based_on), actor=actor)
+
+    def shown_text(self, version: ScenarioVersion, request: HttpRequest) -> str:
+        secrets = self._hidden(version, request)
+        if not secrets or redactor(secrets)(version.document) == version.document:
+            return version.source_text
+        return json.dumps(redactor(secrets)(version.document), ensure_ascii=False, indent=2) + "\n"
+
+    def shown_document(self, version: ScenarioVersion, request: HttpRequest) -> Any:
+        secrets = self._hidden(version, request)
+        return redactor(secrets)(version.document) if secrets else version.document
+
+    def _hidden(self, version: ScenarioVersion, request: HttpRequest) -> tuple[str, ...]:
+        """The secrets of its twin, which a scenario may repeat (in a planted document, in a check)."""
+        if self.has_change_permission(request):
+            return ()
+        twin = TwinVersion.objects.current_of(version.twin_name)
+        return planted_secrets(twin.document) if twin else ()
+
+
+def scenarios_of_twin(twin: Twin) -> Link:
+    """The link from a twin to the scenarios that run on it."""
+    count = Scenario.objects.on_twin(twin.name).count()
+    return f"{count} scenario{'' if count == 1 else 's'} on this twin", scenario_list(twin_name=twin.name)
+
+
+def twin_of_scenario(scenario: Scenario) -> Link:
+    """The link from a scenario to its twin."""
+    name = scenario.current_version.twin_name if scenario.current_version else ""
+    twin = Twin.objects.filter(name=name).only("pk").first()
+    if twin is None:
+        return "Names no twin", reverse("admin:twins_twin_changelist")
+    return f"Twin {name}", reverse("admin:twins_twin_change", args=[twin.pk])
+
+
+def scenario_list(**of_current_version: str) -> str:
+    """The address of the scenarios whose current version has these values."""
+    query = {f"current_version__{name}": value for name, value in of_current_version.items()}
+    return f"{reverse('admin:scenarios_scenario_changelist')}?{urlencode(query)}"
+
+
+TwinAdmin.links.append(scenarios_of_twin)
+ScenarioAdmin.links.append(twin_of_scenario)

@@ -1,0 +1,87 @@
+"""What is done with scenarios: saving a version, and getting the typed scenario of one."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from django.db import transaction
+
+from scenarios.documents.scenario import Scenario as ScenarioDocument
+from scenarios.documents.scenario import load_scenario, validate_scenario
+from scenarios.models import ScenarioVersion
+from twins.documents.problems import DocumentError, Problem
+from twins.documents.source import Finding, Source
+from twins.engine.values import compact_json
+from twins.services import current_definition, name_problems, twin_names
+from twins.versioning import NewContent, add_version, source_of
+
+_NAMES_SHOWN = 10
+
+
+@transaction.atomic
+def save_scenario(
+    *,
+    text: str | None = None,
+    document: Any = None,
+    kind: str = "yaml",
+    name: str | None = None,
+    based_on: int | None = None,
+    actor: Any = None,
+) -> tuple[ScenarioVersion, bool]:
+    """Store a scenario document; answers the version that holds it and whether that version is new.
+
+    The arguments are those of `twins.services.save_twin`. The twin it names must exist, and every tool it
+    names must be one of the current version of that twin.
+    """
+    source, source_text = source_of(text, document, kind)
+    problems = [*scenario_problems(source), *name_problems(source, name)]
+    if problems:
+        raise DocumentError(problems)
+    scenario = load_scenario(source)
+    return add_version(
+        ScenarioVersion,
+        NewContent(scenario.name, source.value, source_text),
+        based_on=based_on,
+        actor=actor,
+        severity=scenario.severity,
+        tags=list(scenario.tags),
+        agent_name=scenario.agent or "",
+        twin_name=scenario.twin or "",
+    )
+
+
+def scenario_problems(source: Source) -> list[Problem]:
+    """Every problem of the document, held against the stored twin it names."""
+    twin_name = named_twin(source.value)
+    twin = current_definition(twin_name) if twin_name else None
+    problems = list(validate_scenario(source, twin=twin))
+    if twin_name and twin is None:
+        problems.append(source.problem(Finding(("spec", "twin"), _unknown_twin(twin_name))))
+    return problems
+
+
+def named_twin(document: Any) -> str | None:
+    """The twin a scenario document names, whatever else is wrong with it."""
+    spec = document.get("spec") if isinstance(document, dict) else None
+    name = spec.get("twin") if isinstance(spec, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def scenario_of(version: ScenarioVersion) -> ScenarioDocument:
+    """The typed scenario of a stored version; loaded once per content and process."""
+    return _loaded(compact_json(version.document))
+
+
+@lru_cache(maxsize=256)
+def _loaded(text: str) -> ScenarioDocument:
+    return load_scenario(json.loads(text))
+
+
+def _unknown_twin(name: str) -> str:
+    known = twin_names()
+    if not known:
+        return f"there is no twin {name}; no twin is stored yet"
+    shown = ", ".join(known[:_NAMES_SHOWN]) + (", …" if len(known) > _NAMES_SHOWN else "")
+    return f"there is no twin {name}; there are {shown}"

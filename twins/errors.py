@@ -1,0 +1,36 @@
+"""What can go wrong when a twin is saved, beside a document that is wrong in itself (`DocumentError`)."""
+
+from __future__ import annotations
+
+
+class TwinError(Exception):
+    """Base of this room's errors: ``code`` is stable, the text is one sentence for a person."""
+
+    code = "twin_error"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class StaleEditError(TwinError):
+    """Somebody saved a newer version while this one was being edited; nothing was stored.
+
+    ``current`` names the version that is current now: a number, or an agent's own version.
+    """
+
+    code = "stale_edit"
+
+    def __init__(self, name: str, based_on: int | str | None, current: int | str | None) -> None:
+        self.name = name
+        self.based_on = based_on
+        self.current = current
+        if based_on is None:
+            super().__init__(
+                f"{name} exists already, at version {current}: open it to make a new version of it"
+            )
+        else:
+            super().__init__(
+                f"{name} was edited from version {based_on}, but version {current} is current now: "
+                "compare the two, then save again"
+            )

@@ -1,0 +1,68 @@
+"""What is done with twins: saving a version, and getting the compiled definition of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from twins.documents.problems import DocumentError, Problem
+from twins.documents.source import Finding
+from twins.documents.twin import validate_twin
+from twins.engine.definition import Definition, compile_definition
+from twins.models import Twin, TwinVersion
+from twins.versioning import NewContent, add_version, source_of
+
+
+@transaction.atomic
+def save_twin(
+    *,
+    text: str | None = None,
+    document: Any = None,
+    kind: str = "yaml",
+    name: str | None = None,
+    based_on: int | None = None,
+    actor: Any = None,
+) -> tuple[TwinVersion, bool]:
+    """Store a twin document; answers the version that holds it and whether that version is new.
+
+    Give ``text`` ("yaml" or "json", kept as typed) or a parsed ``document``. ``name``: the twin this must be
+    (an edit never renames). ``based_on``: see `twins.versioning.add_version`. Raises DocumentError with every
+    problem, StaleEditError; either way nothing is stored.
+    """
+    source, source_text = source_of(text, document, kind)
+    problems = [*validate_twin(source), *name_problems(source, name)]
+    if problems:
+        raise DocumentError(problems)
+    content = NewContent(source.value["metadata"]["name"], source.value, source_text)
+    return add_version(TwinVersion, content, based_on=based_on, actor=actor)
+
+
+def name_problems(source: Any, name: str | None) -> list[Problem]:
+    """Whether the document is the one its editor opened: another name would be another twin or scenario."""
+    metadata = source.value.get("metadata") if isinstance(source.value, dict) else None
+    found = metadata.get("name") if isinstance(metadata, dict) else None
+    if name is None or found is None or found == name:
+        return []
+    detail = f"must stay {name}, got {found}: a new name is a new document, add it as one"
+    return [source.problem(Finding(("metadata", "name"), detail))]
+
+
+def twin_definition(version: TwinVersion) -> Definition:
+    """The compiled definition of a stored version; compiled once per content and process."""
+    return compile_definition(version.document, digest=version.digest)
+
+
+def current_definition(name: str) -> Definition | None:
+    """The definition a new comparison would use, None for a twin that does not exist."""
+    version = TwinVersion.objects.current_of(name)
+    return None if version is None else twin_definition(version)
+
+
+def planted_secrets(document: Any) -> tuple[str, ...]:
+    """The secrets a stored twin document plants."""
+    return tuple(document["spec"].get("secrets", ()))
+
+
+def twin_names() -> list[str]:
+    return list(Twin.objects.values_list("name", flat=True))
