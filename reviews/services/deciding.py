@@ -62,7 +62,7 @@ def override_result(
     token = _token(form_token)
     with transaction.atomic():
         result = _locked_result(result_id)
-        if repeated := _repeated(token, result, actor, decision):
+        if repeated := _repeated(token, result, actor, decision, note):
             return repeated
         _refuse_if_not_reviewable(result)
         latest = _latest(result, seen_review_id)
@@ -102,7 +102,7 @@ def withdraw_review(
         raise NotFoundError(f"There is no review {review_id}.")
     with transaction.atomic():
         result = _locked_result(found)
-        if repeated := _repeated(token, result, actor, Decision.WITHDRAWN):
+        if repeated := _repeated(token, result, actor, Decision.WITHDRAWN, note):
             return repeated
         _refuse_if_not_reviewable(result)
         latest = _latest(result, seen_review_id)
@@ -255,12 +255,15 @@ def _locked_result(result_id: int) -> ExpectationResult:
     return rows.defer("case__answer", *contents).get(pk=result_id)
 
 
-def _repeated(token: uuid.UUID, result: ExpectationResult, actor: Any, decision: str) -> Review | None:
-    """The review this form already made. The token of any other decision is refused."""
+def _repeated(
+    token: uuid.UUID, result: ExpectationResult, actor: Any, decision: str, note: str
+) -> Review | None:
+    """The review this form already made. Under the token of another decision nothing is decided."""
     stored = Review.objects.filter(form_token=token).first()
     if stored is None:
         return None
-    if (stored.result_id, stored.reviewer_id, stored.decision) != (result.pk, actor.pk, decision):
+    made = (stored.result_id, stored.reviewer_id, stored.decision, stored.note)
+    if made != (result.pk, actor.pk, decision, note):
         raise FormTokenError("This form was already sent with another decision. Open the case again.")
     return stored
 
