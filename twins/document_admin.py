@@ -7,7 +7,7 @@ Saving goes through the version services only. Nothing here deletes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -235,7 +235,7 @@ class DocumentAdmin(ModelAdmin):
 
     def _edit_page(self, request: HttpRequest, obj: Any, edit: Edit) -> HttpResponse:
         may_save = self._may_save(request, obj)
-        versions = self._versions(obj)[: VERSIONS_BESIDE_THE_TEXT + 1] if obj else []
+        versions = list(self._versions(obj)[: VERSIONS_BESIDE_THE_TEXT + 1]) if obj else []
         context = {
             "title": self._title(obj, may_save),
             "subtitle": str(obj) if obj else None,
@@ -345,12 +345,12 @@ class DocumentAdmin(ModelAdmin):
             raise Http404("there is no such version of this document")
         return version
 
-    def _rows(self, versions: Sequence[Any]) -> list[dict[str, Any]]:
+    def _rows(self, versions: Iterable[Any]) -> list[dict[str, Any]]:
         """Versions for a table, each with the one before it where that is on the page."""
-        earlier = [*versions[1:], None]
+        loaded = list(versions)
         return [
             {"version": version, "number": self.number_of(version), "earlier": before}
-            for version, before in zip(versions, earlier, strict=True)
+            for version, before in zip(loaded, [*loaded[1:], None], strict=True)
         ]
 
     def _page(

@@ -121,11 +121,17 @@ def tool_call(of: Case, seq: int = 1, **fields: Any) -> ToolCall:
 
 
 def result(of: Case, expectation_id: str = "e1", **fields: Any) -> ExpectationResult:
-    values = {"type": "state", "critical": True, "status": "FAIL", "effective_status": "FAIL", **fields}
+    values = {
+        "type": "state",
+        "critical": True,
+        "status": "FAIL",
+        "effective_status": "FAIL",
+        "reason": "expected 1, got 2",
+        **fields,
+    }
     return ExpectationResult.objects.create(
         case=of,
         position=of.results.count(),
         expectation_id=expectation_id,
-        reason="expected 1, got 2",
         **values,
     )
