@@ -22,6 +22,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_GET, require_http_methods
 
+from agenttwin_site.kept_forms import kept_form
 from twins.difference import Difference, difference
 from twins.documents.problems import DocumentError, Problem
 from twins.errors import StaleEditError
@@ -35,6 +36,8 @@ PROBLEMS_SHOWN = 200
 EXCERPT_CHARACTERS = 300
 VERSIONS_BESIDE_THE_TEXT = 8
 VERSIONS_PER_PAGE = 50
+# A form kept over a login is cut at 100,000 characters: a text near that may not be whole.
+KEPT_WHOLE = 99_000
 
 # A link beside a document: (text, address).
 Link = tuple[str, str]
@@ -59,6 +62,13 @@ class Edit:
     # Somebody was quicker: what differs between their version and this text.
     conflict: StaleEditError | None = None
     conflict_difference: Difference | None = None
+    # The session had ended when this text was sent: it was kept, not saved.
+    is_kept: bool = False
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether the text is one that was typed, not one that is stored."""
+        return self.status != 200 or self.is_kept
 
     @property
     def status(self) -> int:
@@ -171,7 +181,8 @@ class DocumentAdmin(ModelAdmin):
             return self._save(request, obj)
         if obj is None and not may_save:
             raise PermissionDenied
-        return self._edit_page(request, obj, self._opened(request, obj))
+        edit = (self._kept(request) if may_save else None) or self._opened(request, obj)
+        return self._edit_page(request, obj, edit)
 
     def _may_save(self, request: HttpRequest, obj: Any) -> bool:
         if obj is None:
@@ -186,9 +197,15 @@ class DocumentAdmin(ModelAdmin):
         start = self._version(obj, request.GET["text_of"]) if "text_of" in request.GET else current
         return Edit(self.shown_text(start, request), self.number_of(current))
 
+    def _kept(self, request: HttpRequest) -> Edit | None:
+        """The text that was sent when the session had ended, if it was kept whole."""
+        kept = kept_form(request, action=request.path)
+        if kept is None or len(kept.first("text")) > KEPT_WHOLE:
+            return None
+        return Edit(_as_typed(kept.first("text")), kept.first("based_on"), is_kept=True)
+
     def _save(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        # A browser sends CRLF for every line break; what was typed had none.
-        text = request.POST.get("text", "").replace("\r\n", "\n")
+        text = _as_typed(request.POST.get("text", ""))
         based_on = request.POST.get("based_on", "")
         try:
             with transaction.atomic():
@@ -368,6 +385,11 @@ class DocumentAdmin(ModelAdmin):
             **context,
         }
         return TemplateResponse(request, f"admin/agenttwin/{template}.html", full, status=status)
+
+
+def _as_typed(text: str) -> str:
+    """A browser sends CRLF for every line break; what was typed had none."""
+    return text.replace("\r\n", "\n")
 
 
 def with_excerpts(problems: Sequence[Problem], text: str) -> tuple[ShownProblem, ...]:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
@@ -209,6 +210,28 @@ def test_adding_a_name_that_exists_goes_on_as_an_edit_of_it(editor, stored) -> N
     assert textarea(response) == mine
     assert f'action="{change_url("twin")}"' in response.content.decode()
     assert TwinVersion.objects.count() == 1
+
+
+def test_a_text_sent_after_the_session_ended_is_there_after_the_login(stored) -> None:
+    get_user_model().objects.create_superuser("ada", password="a long secret")
+    client = Client()
+    mine = documents.twin(99)
+    page = change_url("twin")
+    sent = client.post(
+        page,
+        {"text": mine.replace("\n", "\r\n"), "based_on": "1"},
+        headers={"referer": f"http://testserver{page}"},
+    )
+    assert sent.status_code in {302, 303}
+    login = {"username": "ada", "password": "a long secret"}
+    response = client.post(sent["Location"], login, follow=True)
+    assert response.redirect_chain[-1][0] == page
+    assert textarea(response) == mine
+    assert b"Not saved yet" in response.content
+    assert TwinVersion.objects.count() == 1
+    client.post(page, {"text": mine, "based_on": "1"})
+    assert TwinVersion.objects.get(number=2).source_text == mine
+    assert b"Not saved yet" not in client.get(page).content
 
 
 # ------------------------------------------------------------------------ versions and differences
