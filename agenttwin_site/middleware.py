@@ -19,9 +19,9 @@ from agenttwin_site.kept_forms import forget_form, keep_form, page_of
 class LoginGateMiddleware(LoginRequiredMiddleware):
     """Every view needs a login unless it is marked with `login_not_required`.
 
-    A plain request is redirected to the login page. An htmx request gets 401 and ``HX-Redirect``, so that no
-    login page ever lands inside a fragment. The fields of a POST are kept (`agenttwin_site.kept_forms`), and the
-    person comes back to the page the form was on.
+    A plain request is redirected to the login page. An htmx request gets 401 and ``HX-Redirect``, so that
+    no login page ever lands inside a fragment. The fields of a POST are kept (`agenttwin_site.kept_forms`),
+    and the person comes back to the page the form was on.
     """
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., Any]) -> HttpResponseBase:

@@ -215,6 +215,9 @@ USE_I18N = False
 USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
+with contextlib.suppress(OSError):
+    # Empty until collectstatic is run, but WhiteNoise complains about a folder that is not there.
+    STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
 WHITENOISE_USE_FINDERS = True
 
@@ -223,5 +226,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # The folder that is the queue has no host; kombu would say so at every start.
+    "loggers": {"kombu.connection": {"level": "ERROR"}},
     "root": {"handlers": ["stderr"], "level": env.str("AGENTTWIN_LOG_LEVEL", default="WARNING")},
 }

@@ -47,6 +47,11 @@ class CaseFilter:
         return self == CaseFilter()
 
     @property
+    def has_choices(self) -> bool:
+        """Whether anything besides the classes and the text is set."""
+        return bool(self.severity or self.tag or self.tool or self.check)
+
+    @property
     def query(self) -> str:
         """The query string that stands for this filter, without its "?"; "" if it lets all cases through."""
         pairs: list[tuple[str, str]] = [("class", name) for name in self.classes]

@@ -54,10 +54,15 @@ def side_totals(comparison: Comparison) -> dict[str, SideTotals]:
     rows = (
         Case.objects.filter(run__comparison=comparison)
         .order_by()
-        .values_list("run__side")
-        .annotate(Count("pk"), Count("pk", filter=ended), Sum("tool_call_count"), Sum("retry_count"))
+        .values("run__side")
+        .annotate(
+            cases=Count("pk"),
+            ended=Count("pk", filter=ended),
+            tool_calls=Sum("tool_call_count"),
+            retries=Sum("retry_count"),
+        )
     )
-    found = {side: SideTotals(*(number or 0 for number in numbers)) for side, *numbers in rows}
+    found = {row.pop("run__side"): SideTotals(**row) for row in rows}
     return {side: found.get(side, SideTotals()) for side in Side.values}
 
 
