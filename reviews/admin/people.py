@@ -28,6 +28,7 @@ class AccountAdmin(UserAdmin):
     list_display = ("username", "email", "first_name", "last_name", "is_active", "is_staff")
     list_filter = ("is_active", "is_staff", "groups")
     actions = ("deactivate", "activate")
+    readonly_fields = ("last_login", "date_joined")
 
     # ---------------------------------------------------------------- who may change whom
 

@@ -16,7 +16,7 @@ from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
 from reviews import audit
-from reviews.acting import current_actor
+from reviews.acting import acting, current_actor, current_via
 from reviews.errors import ReviewError
 from reviews.roles import require
 
@@ -50,7 +50,7 @@ def has_history(account: Any) -> bool:
 
 def history_message(account: Any) -> str:
     return (
-        f"{account.get_username()} has decisions or other actions on record, so this account cannot be "
+        f"The account {account.get_username()} has decisions or other actions on record, so it cannot be "
         "deleted. Deactivate it instead: it can no longer log in, and its records keep its name."
     )
 
@@ -68,9 +68,10 @@ def set_active(*, account_id: int, is_active: bool, actor: Any) -> Any:
         if account.pk == actor.pk:
             raise ReviewError("Nobody deactivates the account they are logged in with.")
         if not may_manage(actor, account):
-            raise ReviewError(f"{account.get_username()} has rights that you do not have.")
+            raise ReviewError(f"You may not change {account.get_username()}, who has rights you do not have.")
         account.is_active = is_active
-        account.save(update_fields=["is_active"])
+        with acting(actor, current_via()):
+            account.save(update_fields=["is_active"])
     return account
 
 

@@ -189,7 +189,9 @@ def _open_entry(entry_id: int) -> QueueEntry:
 def _refuse_if_held_by_another(entry: QueueEntry, actor: Any, now: datetime) -> None:
     if entry.is_held(now) and entry.reserved_by_id != actor.pk and entry.reserved_by and entry.reserved_until:
         until = entry.reserved_until.strftime("%H:%M UTC")
-        raise EntryTakenError(f"{entry.reserved_by.get_username()} works on it until {until}.", entry)
+        raise EntryTakenError(
+            f"Somebody works on it already: {entry.reserved_by.get_username()}, until {until}.", entry
+        )
 
 
 def _first_after(free: QueueQuerySet, skipped: QueueEntry | None, actor: Any) -> QueueEntry | None:

@@ -207,7 +207,7 @@ def test_reserving_one_entry_gives_up_the_other(ann, bob):
     services.reserve(entry_id=first.pk, actor=ann)
     services.reserve(entry_id=second.pk, actor=ann)
     services.reserve(entry_id=first.pk, actor=bob)
-    with pytest.raises(EntryTakenError, match="ann works on it until") as taken:
+    with pytest.raises(EntryTakenError, match="works on it already: ann, until") as taken:
         services.reserve(entry_id=second.pk, actor=bob)
     assert taken.value.entry == second
 
