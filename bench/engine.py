@@ -157,7 +157,7 @@ def cases_per_second(spec: CaseSpec) -> float:
 
 
 def engine_figures() -> dict[str, float]:
-    """Medians of alternating rounds: cases/s of both states, their sizes in bytes, and the ratio of the costs."""
+    """Medians of alternating rounds: cases/s and bytes of both states, and the ratio of their costs."""
     small, large = spec_with(orders=14, lines=2), spec_with(orders=1_500, lines=28)
     run_case(small)
     run_case(large)

@@ -1,9 +1,10 @@
 """A quick yes for the schemas tools usually have.
 
-`jsonschema` interprets a schema anew for every value, which costs more than the rest of a call. For a schema
-of plain keywords this module builds one predicate; True means valid. Everything else, a schema with any
-other keyword as well as a value the predicate does not accept, is left to `jsonschema`, whose word counts.
-So a missing case here costs time and never a verdict; `tests/engine/test_acceptance.py` holds the two together.
+`jsonschema` interprets a schema anew for every value, which costs more than the rest of a call.
+For a schema of plain keywords this module builds one predicate; True means valid. Everything else, a schema
+with any other keyword as well as a value the predicate does not accept, is left to `jsonschema`, whose word
+counts. So a missing case here costs time and never a verdict; `tests/engine/test_acceptance.py` holds the two
+together.
 """
 
 from __future__ import annotations

@@ -182,6 +182,9 @@ class Effect:
         self.op.apply(draft, self.path.render(scope), self.operand.render(scope))
 
 
+PRECONDITION_ROOTS: Final = ("args", "state", "value", "tenant")
+
+
 @dataclass(frozen=True, slots=True)
 class Precondition:
     """A place below args, state, value or tenant that must compare."""
@@ -371,12 +374,15 @@ def _compile_mutate(spec: Mapping[str, Any]) -> Handler:
 
 
 def _compile_precondition(spec: Mapping[str, Any]) -> Precondition:
+    path = parse_path_template(spec["path"])
+    if path.first not in PRECONDITION_ROOTS:
+        raise ValueError(f"{spec['path']}: a precondition starts with one of {', '.join(PRECONDITION_ROOTS)}")
     templates = {name: parse_template(spec[name]) for name in COMPARATORS if name in spec}
     constant = all(template.constant for template in templates.values())
     literal = {name: template.render(_NOWHERE) for name, template in templates.items()} if constant else None
     message = f"The precondition on {spec['path'].replace('{', '{{').replace('}', '}}')} does not hold"
     return Precondition(
-        parse_path_template(spec["path"]),
+        path,
         None if literal is None else compile_comparators(literal),
         templates,
         compile_error(spec.get("error"), 409, "PRECONDITION_FAILED", message),
