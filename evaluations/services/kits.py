@@ -73,19 +73,24 @@ def build_kit(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> K
     return kit
 
 
-def kits_for(keys: Iterable[KitKey]) -> dict[KitKey, Kit]:
-    """Kits by key; at most two queries, none for what is cached."""
+def kits_for(keys: Iterable[KitKey]) -> dict[KitKey, Kit | str]:
+    """Kits by key; at most two queries, none for what is cached.
+
+    A text says why there is none: the documents were valid when they were stored, but this process may lack
+    something they need, such as an adapter registered in code.
+    """
     wanted = set(keys)
     with _lock:
-        kits = {key: _cache[key] for key in wanted if key in _cache}
+        kits: dict[KitKey, Kit | str] = {key: _cache[key] for key in wanted if key in _cache}
     missing = wanted - kits.keys()
     if missing:
         scenarios = ScenarioVersion.objects.in_bulk({key.scenario_version_id for key in missing})
         twins = TwinVersion.objects.in_bulk({key.twin_version_id for key in missing})
-        kits.update(
-            (key, build_kit(scenarios[key.scenario_version_id], twins[key.twin_version_id]))
-            for key in missing
-        )
+        for key in missing:
+            try:
+                kits[key] = build_kit(scenarios[key.scenario_version_id], twins[key.twin_version_id])
+            except ValueError as problem:
+                kits[key] = f"its documents cannot be used here: {problem}"
     return kits
 
 

@@ -20,8 +20,9 @@ from evaluations.grading import (
     retry_seqs,
     verification,
 )
+from evaluations.grading.wording import clean, cut
 from evaluations.services.kits import Kit
-from evaluations.services.storable import kept_answer
+from evaluations.services.storable import KEPT_REASON, kept_answer
 from scenarios.documents.agent import AgentManifest
 
 ERRORED = "ERRORED"
@@ -77,8 +78,10 @@ def run_case(order: CaseOrder, keep_waiting: Callable[[], bool]) -> CaseOutcome 
     return _outcome(order, tools, end)
 
 
-def unfinished_outcome(kit: Kit, reason: str) -> CaseOutcome:
+def unfinished_outcome(kit: Kit | None, reason: str) -> CaseOutcome:
     """The outcome of a case that could not be run to its end: ERRORED with the reason, nothing judged."""
+    if kit is None:
+        return CaseOutcome(verdict=ERRORED, error_reason=cut(clean(reason), KEPT_REASON))
     reason = kit.redaction.text(reason)
     return CaseOutcome(verdict=ERRORED, error_reason=reason, results=_not_judged(kit, reason))
 

@@ -75,7 +75,8 @@ def strayed_from_pins(pair: PairedCase, side: StoredSide) -> list[str]:
 
 def _side_results(side: StoredSide) -> SideResults:
     """The results with the statuses that count now. A side of which nothing was judged did not finish."""
-    case = side.case
+    case: Any = side.case
+    rows: list[Any] = list(side.results)
     results = tuple(
         Result(
             id=row.expectation_id,
@@ -86,7 +87,7 @@ def _side_results(side: StoredSide) -> SideResults:
             reason=row.reason,
             evidence=row.evidence,
         )
-        for row in side.results
+        for row in rows
     )
     if case.state != CaseState.FINISHED:
         return SideResults(results, finished=False, reason=f"its case is {case.state}")
@@ -104,6 +105,6 @@ def _divergence(baseline: StoredSide, candidate: StoredSide) -> dict[str, Any] |
 
 
 def _steps(side: StoredSide) -> Any:
-    stored = side.case.answer
+    stored: Any = side.case.answer
     answer = None if stored is None else Answer.from_json(stored)
     return trajectory([row.to_record() for row in side.records], answer)

@@ -66,7 +66,7 @@ def plan_comparison(request: ComparisonRequest) -> Plan:
     """
     problems: list[str] = []
     agent, versions = _agent_versions(request, problems)
-    scenarios = _scenarios(request, problems)
+    scenarios = _scenarios(request, problems, any_agent=agent is None)
     kits = _kits(scenarios, problems)
     pins = _pins(request, kits, problems)
     if problems or agent is None:
@@ -79,8 +79,8 @@ def _agent_versions(
 ) -> tuple[Agent | None, dict[str, AgentVersion]]:
     agent = Agent.objects.filter(name=request.agent).first()
     if agent is None:
-        known = Agent.objects.order_by("name").values_list("name", flat=True)
-        problems.append(f"unknown agent {request.agent!r} ({_listed('agents', known)})")
+        names = Agent.objects.order_by("name").values_list("name", flat=True)
+        problems.append(f"unknown agent {request.agent!r} ({_listed('agents', names)})")
         return None, {}
     wanted = {request.baseline, request.candidate}
     versions = {found.version: found for found in agent.versions.filter(version__in=wanted)}
@@ -93,17 +93,20 @@ def _agent_versions(
     return agent, versions
 
 
-def _scenarios(request: ComparisonRequest, problems: list[str]) -> list[ScenarioVersion]:
-    """The current versions of what the request selects, by name."""
+def _scenarios(request: ComparisonRequest, problems: list[str], *, any_agent: bool) -> list[ScenarioVersion]:
+    """The current versions of what the request selects, by name.
+
+    `any_agent`: the agent is unknown, which was said already; names and tags are still looked up.
+    """
     if request.dataset is not None:
         problems.append(f"unknown dataset {request.dataset!r} (datasets: none)")
         return []
     heads = list(ScenarioVersion.objects.current().without_content())
-    own = [version for version in heads if version.agent_name in ("", request.agent)]
+    own = heads if any_agent else [one for one in heads if one.agent_name in ("", request.agent)]
     chosen: dict[int, ScenarioVersion] = {}
     if not request.scenarios and not request.tags:
         chosen = {version.pk: version for version in own}
-        if not chosen:
+        if not chosen and not any_agent:
             problems.append(f"no scenario is for agent {request.agent!r}: there is nothing to compare")
     by_name = {version.scenario.name: version for version in heads}
     for name in request.scenarios:
@@ -145,7 +148,7 @@ def _kits(scenarios: list[ScenarioVersion], problems: list[str]) -> list[Kit]:
             problems.append(f"scenario {name!r} needs the twin {version.twin_name!r}, which does not exist")
         else:
             # The twin may have changed since the scenario was saved: a tool that is gone would make a check
-            # such as toolNotCalled pass for the wrong reason.
+            # look at nothing.
             found = validate_scenario(version.document, twin=twin_definition(twin_version))
             problems += [
                 f"scenario {name!r} no longer fits its twin: {item.path}: {item.detail}" for item in found

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -46,7 +46,7 @@ def run_chunk(
     *,
     limit: int = claims.CHUNK_SIZE,
     after_id: int = 0,
-    on_stored: Callable[[int], None] | None = None,
+    on_stored: Callable[[int], object] | None = None,
 ) -> ChunkReport:
     """Claim and run up to `limit` cases of a comparison. `on_stored` is told how many were just stored."""
     token = claims.new_token()
@@ -71,15 +71,17 @@ def end_exhausted(comparison_id: int | None = None) -> int:
         f"given up after {claims.MAX_ATTEMPTS} attempts: each time the worker stopped or lost its lease "
         "before the case was finished"
     )
-    return store(
-        [Finished(row.pk, kit, unfinished_outcome(kit, reason)) for row, kit in _with_kits(ids)], token
-    )
+    ended = []
+    for row, found in _with_kits(ids):
+        kit = None if isinstance(found, str) else found
+        ended.append(Finished(row.case_id, kit, unfinished_outcome(kit, reason)))
+    return store(ended, token)
 
 
 class _Chunk:
     """The cases claimed under one token, stored together about once a second."""
 
-    def __init__(self, token: str, on_stored: Callable[[int], None] | None) -> None:
+    def __init__(self, token: str, on_stored: Callable[[int], object] | None) -> None:
         self._token = token
         self._on_stored = on_stored
         self._finished: list[Finished] = []
@@ -144,46 +146,61 @@ class _Chunk:
         self._last_renewal = time.monotonic()
 
 
-def _with_kits(ids: Sequence[int]) -> list[tuple[Case, Kit]]:
-    """Cases with their pair, run and kit, in order of id; a fixed number of queries."""
+class _Row(NamedTuple):
+    """What is loaded of a claimed case: ids, the pinned seed, and the names of its kit."""
+
+    case_id: int
+    run_id: int
+    agent_version_id: int
+    seed: int
+    trial: int
+    scenario_version_id: int
+    scenario_digest: str
+    twin_version_id: int
+    twin_digest: str
+
+    @property
+    def kit_key(self) -> KitKey:
+        return KitKey(*self[5:])
+
+
+_ROW_FIELDS = (
+    "pk", "run_id", "run__agent_version_id", "pair__seed", "pair__trial",
+    "pair__scenario_version_id", "pair__scenario_version__digest",
+    "pair__twin_version_id", "pair__twin_version__digest",
+)  # fmt: skip
+
+
+def _with_kits(ids: Sequence[int]) -> list[tuple[_Row, Kit | str]]:
+    """Cases with what they are pinned to, or why that cannot be used here; a fixed number of queries."""
     if not ids:
         return []
-    rows = list(
-        Case.objects.filter(pk__in=ids)
-        .select_related("pair__scenario_version", "pair__twin_version", "run")
-        .only(
-            "run__agent_version_id", "pair__seed", "pair__trial",
-            "pair__scenario_version__digest", "pair__twin_version__digest",
-        )
-        .order_by("pk")
-    )  # fmt: skip
-    keys = {row.pk: _kit_key(row) for row in rows}
-    kits = kits_for(keys.values())
-    return [(row, kits[keys[row.pk]]) for row in rows]
-
-
-def _kit_key(row: Case) -> KitKey:
-    scenario, twin = row.pair.scenario_version, row.pair.twin_version
-    return KitKey(scenario.pk, scenario.digest, twin.pk, twin.digest)
+    rows = [_Row(*row) for row in Case.objects.filter(pk__in=ids).order_by("pk").values_list(*_ROW_FIELDS)]
+    kits = kits_for(row.kit_key for row in rows)
+    return [(row, kits[row.kit_key]) for row in rows]
 
 
 def _loaded(ids: Sequence[int]) -> list[CaseOrder | Finished]:
     """What to run for these cases; a case whose agent this worker cannot run is already finished."""
     rows = _with_kits(ids)
-    agents = _agents({row.run.agent_version_id for row, _ in rows})
-    orders: list[CaseOrder | Finished] = []
-    for row, kit in rows:
-        agent = agents[row.run.agent_version_id]
-        if isinstance(agent, str):
-            orders.append(Finished(row.pk, kit, unfinished_outcome(kit, agent)))
-            continue
-        manifest, adapter = agent
-        orders.append(CaseOrder(kit, manifest, adapter, row.pair.seed, row.pair.trial, row.run_id, row.pk))
-    return orders
+    agents = _agents({row.agent_version_id for row, _ in rows})
+    return [_order(row, kit, agents[row.agent_version_id]) for row, kit in rows]
 
 
-def _agents(version_ids: set[int]) -> dict[int, tuple[AgentManifest, AgentAdapter] | str]:
-    agents: dict[int, Any] = {}
+def _order(row: _Row, kit: Kit | str, agent: _Agent | str) -> CaseOrder | Finished:
+    if isinstance(kit, str):
+        return Finished(row.case_id, None, unfinished_outcome(None, kit))
+    if isinstance(agent, str):
+        return Finished(row.case_id, kit, unfinished_outcome(kit, agent))
+    manifest, adapter = agent
+    return CaseOrder(kit, manifest, adapter, row.seed, row.trial, row.run_id, row.case_id)
+
+
+_Agent = tuple[AgentManifest, AgentAdapter]
+
+
+def _agents(version_ids: set[int]) -> dict[int, _Agent | str]:
+    agents: dict[int, _Agent | str] = {}
     for version in AgentVersion.objects.filter(pk__in=version_ids).defer("source_text"):
         manifest = manifest_of(version)
         try:

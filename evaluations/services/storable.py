@@ -105,7 +105,7 @@ class Redaction:
         Two cases from one initial state have the same digest exactly when they ended in the same state; a
         case that changed nothing has the initial state's own.
         """
-        touched = [split_path(change["path"])[0] for record in records for change in _changes(record)]
+        touched = [tuple(split_path(change["path"])[0]) for record in records for change in _changes(record)]
         changes = changes_between(self.initial_state, final, touched) if touched else ()
         if not changes:
             return self.initial_digest

@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from evaluations.models import Case, CaseState, ExpectationResult, ToolCall
-from evaluations.services.bulk import update_rows
+from evaluations.services.bulk import insert_rows, update_rows
 from evaluations.services.claims import still_held
 from evaluations.services.kits import Kit
 from evaluations.services.outcomes import CaseOutcome, unfinished_outcome
+from twins.engine.records import RetrievalRecord
 
 logger = logging.getLogger(__name__)
+
+# Of a call's record; what a search leaves empty follows, and the other way round.
+_CALL_FIELDS = (
+    "call_number", "tool", "arguments", "http_status", "status", "error_code", "response", "risk", "fault",
+    "mutated", "expects_mutation", "replayed", "redelivered", "effect_key", "idempotency_key", "cross_tenant",
+    "policy_violation", "changes", "delay_ms",
+)  # fmt: skip
+_of_a_call = attrgetter(*_CALL_FIELDS)
+_EMPTY = ToolCall(seq=0)
+_NO_CALL = tuple(getattr(_EMPTY, name) for name in _CALL_FIELDS)
+_NO_SEARCH = (None, None, None)
+TOOL_CALL_COLUMNS = ("case_id", "seq", "kind", *_CALL_FIELDS, "query", "limit", "documents")
+RESULT_COLUMNS = (
+    "case_id", "position", "expectation_id", "type", "critical", "status", "effective_status", "label",
+    "reason", "evidence",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A case that was run, and what to store of it."""
+    """A case that has ended, and what to store of it; no kit where its documents cannot be used here."""
 
     case_id: int
-    kit: Kit
+    kit: Kit | None
     outcome: CaseOutcome
 
 
@@ -50,10 +69,8 @@ def _store_together(finished: Sequence[Finished], token: str) -> int:
     with transaction.atomic():
         held = still_held([one.case_id for one in finished], token)
         ours = [one for one in finished if one.case_id in held]
-        ToolCall.objects.bulk_create(
-            ToolCall.from_record(one.case_id, record) for one in ours for record in one.outcome.records
-        )
-        ExpectationResult.objects.bulk_create(result for one in ours for result in _result_rows(one))
+        insert_rows(ToolCall, TOOL_CALL_COLUMNS, (row for one in ours for row in _record_rows(one)))
+        insert_rows(ExpectationResult, RESULT_COLUMNS, (row for one in ours for row in _result_rows(one)))
         now = timezone.now()
         update_rows(Case, ((one.case_id, _case_columns(one, now)) for one in ours))
     return len(ours)
@@ -64,34 +81,43 @@ def _unstorable(one: Finished, problem: Exception) -> Finished:
     return Finished(one.case_id, one.kit, unfinished_outcome(one.kit, reason))
 
 
-def _result_rows(one: Finished) -> list[ExpectationResult]:
-    return [
-        ExpectationResult(
-            case_id=one.case_id,
-            position=position,
-            expectation_id=result.id,
-            type=result.type,
-            critical=result.critical,
-            status=result.status,
-            effective_status=result.status,
-            label=result.label,
-            reason=result.reason,
-            evidence=result.evidence,
+def _record_rows(one: Finished) -> Iterator[tuple[Any, ...]]:
+    for record in one.outcome.records:
+        if isinstance(record, RetrievalRecord):
+            found = record.to_json()["documents"]
+            own = (record.query, record.limit, found)
+            yield (one.case_id, record.seq, record.kind, *_NO_CALL, *own)
+        else:
+            yield (one.case_id, record.seq, record.kind, *_of_a_call(record), *_NO_SEARCH)
+
+
+def _result_rows(one: Finished) -> Iterator[tuple[Any, ...]]:
+    for position, result in enumerate(one.outcome.results):
+        yield (
+            one.case_id,
+            position,
+            result.id,
+            result.type,
+            result.critical,
+            result.status,
+            result.status,
+            result.label,
+            result.reason,
+            result.evidence,
         )
-        for position, result in enumerate(one.outcome.results)
-    ]
 
 
 def _case_columns(one: Finished, now: object) -> Mapping[str, object]:
-    outcome = one.outcome
+    outcome, kit = one.outcome, one.kit
+    ran = kit is not None and outcome.seed is not None
     return {
         "state": CaseState.FINISHED,
         "verdict": outcome.verdict,
         "effective_verdict": outcome.verdict,
         "claim_token": "",
         "lease_expires_at": None,
-        "used_scenario_version_id": one.kit.scenario_version_id if outcome.seed is not None else None,
-        "used_twin_version_id": one.kit.twin_version_id if outcome.seed is not None else None,
+        "used_scenario_version_id": kit.scenario_version_id if kit is not None and ran else None,
+        "used_twin_version_id": kit.twin_version_id if kit is not None and ran else None,
         "used_seed": outcome.seed,
         "initial_state_digest": outcome.initial_state_digest,
         "final_state_digest": outcome.final_state_digest,

@@ -21,7 +21,7 @@ def _agents(settings: Any) -> None:
     settings.AGENTTWIN_IN_PROCESS_AGENTS = dict(AGENTS)
 
 
-@pytest.fixture()
+@pytest.fixture
 def given(db: Any) -> Callable[..., None]:
     """Stores a twin, scenarios and the versions 1.0.0 and 2.0.0 of the step agent."""
 
@@ -45,20 +45,26 @@ def given(db: Any) -> Callable[..., None]:
     return store
 
 
-@pytest.fixture()
+@pytest.fixture
 def start(db: Any) -> Callable[..., Any]:
     """Starts a comparison of 1.0.0 against 2.0.0 whose cases nobody runs yet."""
 
     def begin(**options: Any) -> Any:
         from evaluations.services.comparisons import start_comparison
 
-        request = {"agent": documents.AGENT, "baseline": "1.0.0", "candidate": "2.0.0", "wake": False, **options}
+        request = {
+            "agent": documents.AGENT,
+            "baseline": "1.0.0",
+            "candidate": "2.0.0",
+            "wake": False,
+            **options,
+        }
         return start_comparison(**request)[0]
 
     return begin
 
 
-@pytest.fixture()
+@pytest.fixture
 def compared(start: Callable[..., Any]) -> Callable[..., Any]:
     """Starts a comparison and runs it to its end in this process."""
 

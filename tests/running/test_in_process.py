@@ -1,4 +1,4 @@
-"""Agents of this process that hang, crash, flood and lie: each is a finding, none is a problem. No database."""
+"""Agents of this process that hang, crash, flood and lie: each is a finding about its case. No database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def request_of(**fields: Any) -> AgentRequest:
     )
 
 
-def run(*steps: str, seconds: float = 5.0, calls: int = 200, path: str = STEPS, keep_waiting: Any = None) -> Any:
+def run(
+    *steps: str, seconds: float = 5.0, calls: int = 200, path: str = STEPS, keep_waiting: Any = None
+) -> Any:
     spec = case_spec(load_twin(documents.twin()), None)
     tools = CaseTools(spec, max_calls=calls)
     adapter = InProcessAgent(load_agent(documents.agent("1.0.0", *steps)), path)
@@ -91,7 +93,9 @@ def test_a_hanging_agent_is_ended_at_its_deadline(step: str) -> None:
 def test_threads_of_hanging_agents_end() -> None:
     run("hang", seconds=0.05)
     deadline = time.monotonic() + 5
-    while [t for t in threading.enumerate() if t.name == "agent" and t.is_alive()] and time.monotonic() < deadline:
+    while [
+        t for t in threading.enumerate() if t.name == "agent" and t.is_alive()
+    ] and time.monotonic() < deadline:
         # Idle threads stay for the next agent; at most those are left.
         if len([t for t in threading.enumerate() if t.name == "agent"]) <= 1:
             break
@@ -115,7 +119,7 @@ def test_limits_come_from_scenario_and_manifest() -> None:
 
 
 def test_told_to_stop_a_run_ends_without_a_finding() -> None:
-    end, tools = run("sleep 30", keep_waiting=lambda: False)
+    end, _ = run("sleep 30", keep_waiting=lambda: False)
     assert end.stopped
     assert end.failure is None
 

@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, ImproperlyConfigured
+from django.db import DatabaseError
 from tqdm import tqdm
 
 from evaluations.dispatch import broker_is_configured
