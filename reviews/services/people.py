@@ -175,7 +175,7 @@ def on_relation_change(
     *, instance: Any, action: str, reverse: bool, model: Any, pk_set: Any, sender: Any, **_: Any
 ) -> None:
     """Membership of groups and grants of permissions, from whichever end they are changed."""
-    stage, _, change = action.partition("_")
+    stage, change = action.split("_", 1)
     field = _field_of(sender)
     owners = _owners(instance, reverse, model, pk_set, field, change)
     if stage == "pre":
