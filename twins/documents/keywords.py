@@ -126,28 +126,24 @@ def _comparators(_validator: Any, use: Any, value: Any, schema: Mapping[str, Any
         kind = value.get("type")
         who = kind if isinstance(kind, str) else "this"
         yield ValidationError(f"{who} needs at least one comparator: {', '.join(COMPARATORS)}")
-    for name in given:
-        if use == "templates":
+    if use == "templates":
+        for name in given:
             yield from _template_operand(name, value[name])
-        else:
-            yield from _operand(name, value[name])
-
-
-def _operand(name: str, operand: Any) -> Errors:
-    try:
-        compile_comparators({name: operand})
-    except ValueError as error:
-        yield ValidationError(str(error), path=[name])
 
 
 def _template_operand(name: str, written: Any) -> Errors:
+    """What the plain schema cannot say: an operand is judged as soon as it holds no placeholder."""
     problems = template_problems(written)
     for error in problems:
         yield ValidationError(str(error), path=[name, *(split_path(error.path)[0] if error.path else ())])
-    if not problems:
-        template = parse_template(written)
-        if template.constant:
-            yield from _operand(name, template.render(Scope({}, {})))
+    if problems:
+        return
+    template = parse_template(written)
+    if template.constant:
+        try:
+            compile_comparators({name: template.render(Scope({}, {}))})
+        except ValueError as error:
+            yield ValidationError(str(error), path=[name])
 
 
 def _mention(_validator: Any, _use: Any, value: Any, _schema: Any) -> Errors:

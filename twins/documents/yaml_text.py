@@ -184,11 +184,7 @@ class _Reader:
         here = self.container() if is_key else self.here()
         anchored = self.anchors.get(event.anchor)
         if anchored is None or not anchored.closed:
-            why = (
-                "is not defined before it"
-                if anchored is None
-                else "stands around it: the value would hold itself"
-            )
+            why = "is not defined before it" if anchored is None else "stands around it"
             self.findings.append(Finding(here, f"the anchor of the alias *{event.anchor} {why}", line))
             anchored = _Anchored()
         self.repeated += anchored.span
@@ -208,9 +204,7 @@ class _Reader:
     def check_key(self, event: Any, text: str, value: Any, line: int) -> None:
         here = (*self.container(), text)
         if event.tag is not None:
-            self.findings.append(
-                Finding(here, f"the key carries an explicit tag ({event.tag}); leave it out", line)
-            )
+            self.findings.append(Finding(here, f"explicit tags are not allowed, found {_tag(event)}", line))
         elif not isinstance(value, str):
             found = "nothing" if text == "" else text
             self.findings.append(Finding(here, f"a key must be text, found {found} (quote it)", line))
