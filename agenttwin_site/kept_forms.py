@@ -59,6 +59,8 @@ def keep_form(request: HttpRequest) -> None:
         fields[name] = kept
         if room <= 0:
             break
+    # The answer to this request may look like a success (a redirect); `forget_form` must not take it for one.
+    request.form_was_kept = True  # type: ignore[attr-defined]
     entry = {"action": request.path, "fields": fields, "at": int(time.time())}
     forms = dict(request.session.get(_SESSION_KEY, {}))
     forms.pop(path := urlsplit(page_of(request)).path, None)
@@ -78,6 +80,8 @@ def kept_form(request: HttpRequest, *, action: str | None = None) -> KeptForm | 
 
 def forget_form(request: HttpRequest) -> None:
     """Drop what was kept for the action of this request: it was sent again and taken."""
+    if getattr(request, "form_was_kept", False):
+        return
     forms = _fresh(request)
     left = {path: entry for path, entry in forms.items() if entry["action"] != request.path}
     if len(left) != len(forms):

@@ -17,6 +17,7 @@ from evaluations.case_filter import SEVERITIES, CaseFilter
 from evaluations.errors import AlreadyEndedError
 from evaluations.models import Agent, Comparison, ComparisonState, Side
 from evaluations.services.comparisons import OPEN_STATES, cancel_comparison
+from evaluations.views.downloads import downloads_of
 
 CASES_PER_PAGE = 50
 COMPARISONS_PER_PAGE = 25
@@ -126,6 +127,7 @@ def _head_context(request: HttpRequest, comparison: Comparison) -> dict[str, Any
         "calls_verdict": _fewer_is_better(baseline.tool_calls, candidate.tool_calls),
         "retries_verdict": _fewer_is_better(baseline.retries, candidate.retries),
         "model_kinds": page_queries.model_kinds_of([comparison.pk]).get(comparison.pk, ()),
+        "downloads": [] if is_open else downloads_of(comparison),
         "may_cancel": is_open and request.user.has_perm("evaluations.change_comparison"),
     }
 
