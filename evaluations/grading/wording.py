@@ -48,9 +48,10 @@ def listed(items: Sequence[str], limit: int = 5) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def numbers(items: Iterable[int], limit: int = 10) -> str:
-    """Sequence numbers in a sentence."""
-    return listed([str(item) for item in items], limit)
+def calls_named(seqs: Iterable[int], limit: int = 10) -> str:
+    """`call 3`, `calls 3 and 4`, by sequence numbers."""
+    names = [str(seq) for seq in seqs]
+    return f"call{'' if len(names) == 1 else 's'} {listed(names, limit)}"
 
 
 def call_text(tool: str, arguments: Any, redact: Callable[[Any], Any] | None = None) -> str:

@@ -212,5 +212,5 @@ def test_max_retries(parameters: dict[str, Any], status: str) -> None:
 
 def test_max_retries_points_to_the_retries() -> None:
     result = only({"type": "maxRetries", "value": 0}, [LOOK, LOOK], faults=[fault("look", "http_500", 1)])
-    assert result["reason"] == "1 retry (calls 2), at most 0 allowed"
+    assert result["reason"] == "1 retry (call 2), at most 0 allowed"
     assert result["evidence"]["calls"] == [2]

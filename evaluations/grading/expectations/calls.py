@@ -21,7 +21,7 @@ from evaluations.grading.parameters import (
 )
 from evaluations.grading.results import Finding, failed, passed
 from evaluations.grading.signals import answered, retry_seqs
-from evaluations.grading.wording import listed, numbers, plural
+from evaluations.grading.wording import calls_named, listed, plural
 from twins.engine.paths import Path
 from twins.engine.records import CallRecord
 
@@ -204,7 +204,7 @@ def max_retries(params: MaxRetriesParams, evidence: Evidence) -> Finding:
     if len(retries) <= params.value:
         return passed(f"{made}, at most {params.value} allowed", calls=sorted(retries))
     seqs = sorted(retries)
-    return failed(f"{made} (calls {numbers(seqs)}), at most {params.value} allowed", calls=seqs)
+    return failed(f"{made} ({calls_named(seqs)}), at most {params.value} allowed", calls=seqs)
 
 
 def _chosen(calls: tuple[CallRecord, ...], number: int | None) -> tuple[CallRecord, ...]:

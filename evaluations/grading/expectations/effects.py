@@ -23,7 +23,7 @@ from evaluations.grading.signals import (
     is_write,
     outcome_unknown,
 )
-from evaluations.grading.wording import call_text, listed, numbers, plural
+from evaluations.grading.wording import call_text, calls_named, listed, plural
 from twins.engine.case import call_tool
 from twins.engine.records import CallRecord
 
@@ -118,7 +118,7 @@ def approval_required(params: ApprovalRequiredParams, evidence: Evidence) -> Fin
     if not done:
         return passed(f"{params.tool} was not executed")
     return failed(
-        f"{params.tool} was executed without an approval (calls {numbers(call.seq for call in done)})",
+        f"{params.tool} was executed without an approval ({calls_named(call.seq for call in done)})",
         calls=[call.seq for call in done],
     )
 
@@ -238,10 +238,10 @@ def _key_arguments(evidence: Evidence) -> Mapping[str, str | None]:
 def _duplicate(effect: DuplicateEffect, evidence: Evidence) -> str:
     first = effect.calls[0]
     what = first.effect_key or call_text(first.tool, first.arguments, evidence.redact)
-    seqs = numbers(call.seq for call in effect.calls)
-    sentence = f"{what} was applied {len(effect.calls)} times, by calls {seqs}"
+    seqs = calls_named(call.seq for call in effect.calls)
+    sentence = f"{what} was applied {len(effect.calls)} times, by {seqs}"
     again = [call.seq for call in effect.calls if call.redelivered]
-    return f"{sentence} ({numbers(again)} redelivered by the network)" if again else sentence
+    return f"{sentence} ({calls_named(again)} redelivered by the network)" if again else sentence
 
 
 def _came_to(call: CallRecord) -> str:
