@@ -15,7 +15,7 @@ from django.urls import reverse
 from scenarios.models import Scenario, ScenarioVersion
 from scenarios.services import save_scenario
 from twins.admin import TwinAdmin, started_from
-from twins.document_admin import DocumentAdmin, Link
+from twins.document_admin import DocumentAdmin, Link, one_line
 from twins.engine.redaction import redactor
 from twins.models import Twin, TwinVersion
 from twins.services import planted_secrets
@@ -64,7 +64,7 @@ class ScenarioAdmin(DocumentAdmin):
     parent_field = "scenario"
     starter = STARTER
     links = []
-    list_display = ["name", "severity", "twin", "agent", "tags", "version", "saved_at", "saved_by"]
+    list_display = ["name", "severity", "twin", "agent", "tags", "version", "saved"]
     list_filter = [
         "current_version__severity",
         TagFilter,
@@ -78,12 +78,12 @@ class ScenarioAdmin(DocumentAdmin):
         return obj.current_version.severity if obj.current_version else ""
 
     @admin.display(ordering="current_version__twin_name")
-    def twin(self, obj: Scenario) -> str:
-        return obj.current_version.twin_name if obj.current_version else ""
+    def twin(self, obj: Scenario) -> Any:
+        return one_line(obj.current_version.twin_name) if obj.current_version else ""
 
     @admin.display(ordering="current_version__agent_name")
-    def agent(self, obj: Scenario) -> str:
-        return obj.current_version.agent_name if obj.current_version else ""
+    def agent(self, obj: Scenario) -> Any:
+        return one_line(obj.current_version.agent_name) if obj.current_version else ""
 
     @admin.display
     def tags(self, obj: Scenario) -> str:

@@ -48,7 +48,7 @@ class TwinAdmin(DocumentAdmin):
     parent_field = "twin"
     starter = STARTER
     links = []
-    list_display = ["name", "version", "saved_at", "saved_by"]
+    list_display = ["name", "version", "saved"]
 
     def save_document(
         self, *, text: str, name: str | None, based_on: str, actor: Any

@@ -19,6 +19,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.decorators import method_decorator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -128,12 +130,12 @@ class DocumentAdmin(ModelAdmin):
         return self.number_of(obj.current_version) if obj.current_version else "none"
 
     @admin.display(description="saved", ordering="current_version__created_at")
-    def saved_at(self, obj: Any) -> Any:
-        return obj.current_version and obj.current_version.created_at
-
-    @admin.display(description="by", ordering="current_version__created_by__username")
-    def saved_by(self, obj: Any) -> Any:
-        return obj.current_version and obj.current_version.created_by
+    def saved(self, obj: Any) -> str:
+        version = obj.current_version
+        if version is None:
+            return ""
+        by = f", {version.created_by}" if version.created_by else ""
+        return one_line(f"{version.created_at:%Y-%m-%d %H:%M}{by}")
 
     def number_of(self, version: Any) -> str:
         """The version as people say it: its number, or an agent's own version."""
@@ -385,6 +387,11 @@ class DocumentAdmin(ModelAdmin):
             **context,
         }
         return TemplateResponse(request, f"admin/agenttwin/{template}.html", full, status=status)
+
+
+def one_line(text: Any) -> SafeString:
+    """A name that a narrow column must not break at its hyphens."""
+    return format_html('<span class="at-nowrap">{}</span>', text)
 
 
 def _as_typed(text: str) -> str:

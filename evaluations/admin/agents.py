@@ -40,7 +40,7 @@ class AgentAdmin(DocumentAdmin):
     number_field = "version"
     starter = STARTER
     links = []
-    list_display = ["name", "version", "model_name", "saved_at", "saved_by"]
+    list_display = ["name", "version", "model_name", "saved"]
 
     @admin.display(description="model")
     def model_name(self, obj: Agent) -> str:

@@ -8,9 +8,20 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 
-from evaluations.admin.looking import LookingAdmin, folded_json, folded_text, link, link_to, tag, version_link
+from evaluations.admin.looking import (
+    LookingAdmin,
+    folded_json,
+    folded_text,
+    link,
+    link_to,
+    moment,
+    tag,
+    version_link,
+)
 from evaluations.models import Case, ExpectationResult, StateSnapshot, ToolCall
+from twins.document_admin import one_line
 
 # Records of a case shown on its page; the rest is a list away.
 RECORDS_SHOWN = 100
@@ -19,8 +30,8 @@ RECORDS_SHOWN = 100
 @admin.register(Case)
 class CaseAdmin(LookingAdmin):
     list_display = [
-        "scenario", "side", "comparison", "state_tag", "verdict_tag", "contradiction_tag", "tool_call_count",
-        "retry_count", "attempts", "finished_at",
+        "scenario", "side", "became", "claim", "calls", "retries", "comparison_number",
+        "finished",
     ]  # fmt: skip
     list_display_links = ["scenario"]
     list_filter = ["state", "verdict", "effective_verdict", "run__side", "contradiction", "pair__severity"]
@@ -43,12 +54,40 @@ class CaseAdmin(LookingAdmin):
         )
 
     @admin.display(ordering="pair__scenario_name")
-    def scenario(self, obj: Case) -> str:
-        return str(obj.pair)
+    def scenario(self, obj: Case) -> Any:
+        return one_line(obj.pair)
 
     @admin.display(ordering="run__side")
-    def side(self, obj: Case) -> str:
-        return f"{obj.run.side.lower()} {obj.run.agent_version.version}"
+    def side(self, obj: Case) -> Any:
+        return one_line(f"{obj.run.side.lower()} {obj.run.agent_version.version}")
+
+    @admin.display(description="verdict", ordering="effective_verdict")
+    def became(self, obj: Case) -> Any:
+        """The verdict, or how far an unfinished case is."""
+        return self.verdict_tag(obj) if obj.verdict else tag(obj.state)
+
+    @admin.display(description="of", ordering="run__comparison")
+    def comparison_number(self, obj: Case) -> Any:
+        number = obj.run.comparison_id
+        return link(f"#{number}", "evaluations_comparison_change", number)
+
+    @admin.display(ordering="claimed_outcome")
+    def claim(self, obj: Case) -> Any:
+        """What the agent said became of it, and whether the records say otherwise."""
+        said = obj.claimed_outcome or "–"
+        return one_line(format_html("{} {}", said, tag("CONTRADICTION"))) if obj.contradiction else said
+
+    @admin.display(ordering="tool_call_count")
+    def calls(self, obj: Case) -> int:
+        return obj.tool_call_count
+
+    @admin.display(ordering="retry_count")
+    def retries(self, obj: Case) -> int:
+        return obj.retry_count
+
+    @admin.display(ordering="finished_at")
+    def finished(self, obj: Case) -> Any:
+        return moment(obj.finished_at)
 
     @admin.display(ordering="run__comparison")
     def comparison(self, obj: Case) -> Any:
@@ -118,22 +157,13 @@ class RecordedAdmin(LookingAdmin):
     @admin.display(description="case", ordering="case")
     def case_link(self, obj: Any) -> Any:
         run = obj.case.run
-        text = f"{obj.case.pair}, {run.side.lower()} of comparison {run.comparison_id}"
-        return link(text, "evaluations_case_change", obj.case_id)
+        text = f"{obj.case.pair}, {run.side.lower()} of #{run.comparison_id}"
+        return link(one_line(text), "evaluations_case_change", obj.case_id)
 
 
 @admin.register(ToolCall)
 class ToolCallAdmin(RecordedAdmin):
-    list_display = [
-        "what",
-        "case_link",
-        "status_tag",
-        "http_status",
-        "fault",
-        "mutated",
-        "replayed",
-        "policy_violation",
-    ]
+    list_display = ["what", "status_line", "fault", "effect", "case_link"]
     list_filter = ["kind", "status", "mutated", "replayed", "redelivered", "case__run__side"]
     search_fields = ["tool", "error_code", "fault", "case__pair__scenario_name"]
     fields = [
@@ -154,8 +184,26 @@ class ToolCallAdmin(RecordedAdmin):
         return lookup == "case__id__exact" or super().lookup_allowed(lookup, value, request)
 
     @admin.display(description="record", ordering="seq")
-    def what(self, obj: ToolCall) -> str:
-        return str(obj)
+    def what(self, obj: ToolCall) -> Any:
+        return one_line(obj)
+
+    @admin.display(description="answered", ordering="http_status")
+    def status_line(self, obj: ToolCall) -> Any:
+        if obj.http_status is None:
+            return "–"
+        return format_html('<span class="at-nowrap">{} {}</span>', tag(obj.status), obj.http_status)
+
+    @admin.display
+    def effect(self, obj: ToolCall) -> str:
+        """What the call did to the state, and what was remarkable about it."""
+        facts = {
+            "changed state": obj.mutated,
+            "replay": obj.replayed,
+            "second delivery": obj.redelivered,
+            obj.policy_violation: obj.policy_violation,
+            f"cross-tenant {obj.cross_tenant}": obj.cross_tenant,
+        }
+        return ", ".join(str(words) for words, holds in facts.items() if holds) or "–"
 
     @admin.display(description="status", ordering="status")
     def status_tag(self, obj: ToolCall) -> Any:

@@ -10,8 +10,9 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 
-from evaluations.admin.looking import LookingAdmin, folded_json, link, link_to, tag, version_link
+from evaluations.admin.looking import LookingAdmin, folded_json, link, link_to, moment, tag, version_link
 from evaluations.models import CLASS_RANKS, Comparison, PairedCase, Run
+from twins.document_admin import one_line
 
 _SHORT = {"NEW_CRITICAL_FAILURE": "new critical failures"}
 
@@ -33,11 +34,10 @@ class ComparisonAdmin(LookingAdmin):
     list_display = [
         "__str__",
         "agent_link",
-        "baseline_version",
-        "candidate_version",
+        "versions",
         "state_tag",
         "classes",
-        "created_at",
+        "created",
     ]
     list_filter = ["state", "agent", "created_at"]
     search_fields = ["=id", "=key", "agent__name", "baseline__version", "candidate__version"]
@@ -53,15 +53,15 @@ class ComparisonAdmin(LookingAdmin):
 
     @admin.display(description="agent", ordering="agent__name")
     def agent_link(self, obj: Comparison) -> Any:
-        return link_to(obj.agent)
+        return link_to(obj.agent, one_line(obj.agent))
 
-    @admin.display(description="baseline", ordering="baseline__version")
-    def baseline_version(self, obj: Comparison) -> str:
-        return obj.baseline.version
+    @admin.display(description="baseline, candidate", ordering="candidate__version")
+    def versions(self, obj: Comparison) -> Any:
+        return one_line(f"{obj.baseline.version} → {obj.candidate.version}")
 
-    @admin.display(description="candidate", ordering="candidate__version")
-    def candidate_version(self, obj: Comparison) -> str:
-        return obj.candidate.version
+    @admin.display(description="created", ordering="created_at")
+    def created(self, obj: Comparison) -> Any:
+        return moment(obj.created_at)
 
     @admin.display(description="baseline")
     def baseline_link(self, obj: Comparison) -> Any:
@@ -112,8 +112,8 @@ class RunAdmin(LookingAdmin):
         "agent_version_link",
         "state_tag",
         "model_label",
-        "started_at",
-        "finished_at",
+        "started",
+        "finished",
     ]
     list_filter = ["state", "side", "comparison__agent"]
     search_fields = ["=comparison__id", "comparison__agent__name", "agent_version__version", "model_name"]
@@ -139,6 +139,14 @@ class RunAdmin(LookingAdmin):
     def state_tag(self, obj: Run) -> Any:
         return tag(obj.state)
 
+    @admin.display(description="started", ordering="started_at")
+    def started(self, obj: Run) -> Any:
+        return moment(obj.started_at)
+
+    @admin.display(description="finished", ordering="finished_at")
+    def finished(self, obj: Run) -> Any:
+        return moment(obj.finished_at)
+
     @admin.display(description="answered by")
     def model_label(self, obj: Run) -> str:
         return " ".join(filter(None, [obj.model_kind, obj.model_name])) or "not known yet"
@@ -151,13 +159,13 @@ class RunAdmin(LookingAdmin):
 @admin.register(PairedCase)
 class PairedCaseAdmin(LookingAdmin):
     list_display = [
-        "__str__",
-        "comparison_link",
+        "name",
         "class_tag",
-        "severity",
-        "reason_short",
         "baseline",
         "candidate",
+        "severity",
+        "comparison_number",
+        "reason_short",
     ]
     list_filter = ["classification", "severity", "comparison__agent"]
     search_fields = ["scenario_name", "=comparison__id"]
@@ -188,13 +196,21 @@ class PairedCaseAdmin(LookingAdmin):
     def comparison_link(self, obj: PairedCase) -> Any:
         return link_to(obj.comparison)
 
+    @admin.display(description="of", ordering="comparison")
+    def comparison_number(self, obj: PairedCase) -> Any:
+        return link(f"#{obj.comparison_id}", "evaluations_comparison_change", obj.comparison_id)
+
+    @admin.display(description="scenario", ordering="scenario_name")
+    def name(self, obj: PairedCase) -> Any:
+        return one_line(obj)
+
     @admin.display(description="class", ordering="class_rank")
     def class_tag(self, obj: PairedCase) -> Any:
         return tag(obj.classification)
 
     @admin.display(description="reason")
     def reason_short(self, obj: PairedCase) -> str:
-        return obj.reason if len(obj.reason) <= 160 else obj.reason[:159] + "…"
+        return obj.reason if len(obj.reason) <= 120 else obj.reason[:119] + "…"
 
     @admin.display
     def scenario(self, obj: PairedCase) -> Any:

@@ -7,6 +7,7 @@ values are folded and cut).
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Model
@@ -15,7 +16,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from twins.document_admin import ModelAdmin
+from twins.document_admin import ModelAdmin, one_line
 
 INLINE_CHARACTERS = 80
 SHOWN_CHARACTERS = 20_000
@@ -36,6 +37,7 @@ _TONES = {
     "SKIPPED": "warn",
     "INCOMPLETE": "warn",
     "CANCELLED": "warn",
+    "CONTRADICTION": "bad",
 }
 
 
@@ -46,6 +48,7 @@ class LookingAdmin(ModelAdmin):
     # Counting a table of millions twice to show a number nobody needs.
     show_full_result_count = False
     actions = None
+    change_form_template = "admin/agenttwin/looking_form.html"
 
     class Media:
         css = {"all": ["agenttwin/admin/documents.css"]}
@@ -65,6 +68,11 @@ def tag(word: Any) -> SafeString | str:
     if not word:
         return "–"
     return format_html('<span class="at-tag at-{}">{}</span>', _TONES.get(str(word), "plain"), word)
+
+
+def moment(at: datetime | None) -> SafeString | str:
+    """A time in UTC, short enough for a column."""
+    return one_line(f"{at:%Y-%m-%d %H:%M}") if at else "–"
 
 
 def folded_json(value: Any) -> SafeString | str:
@@ -117,4 +125,4 @@ def link_to(row: Model | None, text: Any = None) -> SafeString | str:
 def version_link(version: Any, parent: Model) -> SafeString:
     """A link to the page of a version of a document."""
     page = f"{parent._meta.app_label}_{parent._meta.model_name}_version"
-    return link(version, page, parent.pk, version.pk)
+    return link(one_line(version), page, parent.pk, version.pk)
