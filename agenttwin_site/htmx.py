@@ -13,7 +13,7 @@ from django_htmx.http import trigger_client_event
 
 def wants_fragment(request: HttpRequest) -> bool:
     """True for a true htmx request: a boosted link and a restored history entry want the whole page."""
-    htmx = getattr(request, "htmx", None)
+    htmx: Any = getattr(request, "htmx", None)
     return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
 
 

@@ -9,12 +9,11 @@ from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.templatetags.static import static
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_safe
-from django.views.generic import RedirectView
 
 from agenttwin_site.kept_forms import has_kept_form
 from evaluations.page_queries import latest_comparisons
@@ -60,11 +59,12 @@ class PasswordChangeView(auth_views.PasswordChangeView):
 @require_GET
 @login_not_required
 def favicon(request: HttpRequest) -> HttpResponse:
-    return RedirectView.as_view(url=static("agenttwin/favicon.svg"), permanent=False)(request)
+    return redirect(static("agenttwin/favicon.svg"))
 
 
 @require_safe
 @login_not_required
 def admin_login(request: HttpRequest) -> HttpResponse:
     """The admin's own login page leads to the one that everybody uses."""
-    return RedirectView.as_view(pattern_name="login", query_string=True)(request)
+    query = request.META.get("QUERY_STRING", "")
+    return redirect(f"{reverse('login')}?{query}" if query else "login")

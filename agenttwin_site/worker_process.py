@@ -17,8 +17,8 @@ _PR_SET_PDEATHSIG = 1
 # A worker that ends sooner than this after its start is broken rather than unlucky.
 _HEALTHY_SECONDS = 10.0
 _MAX_FAILED_STARTS = 3
-# Told to stop, a worker finishes the chunk in hand (they aim at 2 s) and then takes up to 8 s to take its pool
-# apart. Nothing is lost by not waiting for that: what is not finished is claimed again after its lease.
+# Told to stop, a worker finishes the chunk in hand (they aim at 2 s) and then takes up to 8 s to take its
+# pool apart. Nothing is lost by not waiting for that: what is not finished is claimed again after its lease.
 _STOP_SECONDS = 4.0
 # In a container the server is often root; the worker is nothing more than the server already is.
 _NO_ROOT_WARNING = "ignore:You're running the worker with superuser"

@@ -56,13 +56,16 @@ def side_totals(comparison: Comparison) -> dict[str, SideTotals]:
         .order_by()
         .values("run__side")
         .annotate(
-            cases=Count("pk"),
-            ended=Count("pk", filter=ended),
-            tool_calls=Sum("tool_call_count"),
+            count=Count("pk"),
+            ended_count=Count("pk", filter=ended),
+            calls=Sum("tool_call_count"),
             retries=Sum("retry_count"),
         )
     )
-    found = {row.pop("run__side"): SideTotals(**row) for row in rows}
+    found = {
+        row["run__side"]: SideTotals(row["count"], row["ended_count"], row["calls"], row["retries"])
+        for row in rows
+    }
     return {side: found.get(side, SideTotals()) for side in Side.values}
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 from django.db.models import Count, QuerySet
 
@@ -65,10 +67,10 @@ def filter_options(comparison: Comparison, chosen: CaseFilter) -> FilterOptions:
     lists_of_tags = tags.values_list("tags", flat=True).distinct()
     failing = pinned.filter(class_rank__lte=CLASSES.index("INCOMPLETE"))
     lists_of_checks = failing.values_list("newly_failing", flat=True).distinct()
-    twin_ids = tuple(_pinned_twins(comparison).order_by("pk").values_list("pk", flat=True))
+    twins = tuple(_pinned_twins(comparison).order_by("pk").values_list("pk", "created_at"))
     return FilterOptions(
         tags=chosen_options({tag for tags in lists_of_tags for tag in tags}, chosen.tag),
-        tools=chosen_options(_tools_of(twin_ids), chosen.tool),
+        tools=chosen_options(_tools_of(twins), chosen.tool),
         checks=chosen_options({check for checks in lists_of_checks for check in checks}, chosen.check),
     )
 
@@ -81,7 +83,11 @@ def _pinned_twins(comparison: Comparison) -> QuerySet[TwinVersion]:
 
 
 @lru_cache(maxsize=256)
-def _tools_of(twin_version_ids: tuple[int, ...]) -> frozenset[str]:
-    """Names of the tools of these twin versions, which never change."""
-    documents = TwinVersion.objects.filter(pk__in=twin_version_ids).values_list("document", flat=True)
-    return frozenset(name for document in documents for name in document["spec"]["tools"])
+def _tools_of(versions: tuple[tuple[int, datetime], ...]) -> frozenset[str]:
+    """Names of the tools of these twin versions (key and time of creation), which never change."""
+    documents: Any = TwinVersion.objects.filter(pk__in=[pk for pk, _ in versions])
+    return frozenset(
+        name
+        for document in documents.values_list("document", flat=True)
+        for name in document["spec"]["tools"]
+    )

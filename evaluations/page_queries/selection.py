@@ -64,7 +64,7 @@ def _versions_with_tag(tag: str) -> QuerySet[ScenarioVersion, Any]:
     return _holding(ScenarioVersion.objects.all(), "tags", tag).values("pk")
 
 
-def _holding(rows: QuerySet[Any], column: str, text: str) -> QuerySet[Any]:
+def _holding(rows: Any, column: str, text: str) -> Any:
     """Rows whose JSON list `column` holds `text`."""
     if connection.features.supports_json_field_contains:
         return rows.filter(**{f"{column}__contains": [text]})
@@ -72,7 +72,7 @@ def _holding(rows: QuerySet[Any], column: str, text: str) -> QuerySet[Any]:
     return rows.alias(_as_text=Cast(column, TextField())).filter(_as_text__contains=json.dumps(text))
 
 
-def _mentions(text: str) -> Q:
+def _mentions(text: str) -> Any:
     """`text` in what the list shows of a case: name, reason, divergence, the checks the candidate failed."""
     failing = ExpectationResult.objects.filter(
         Q(expectation_id__icontains=text) | Q(reason__icontains=text),

@@ -53,7 +53,7 @@ def shop() -> Any:
 
 
 def concluded(*classes: str | None, trials: int = 1, **fields: Any) -> Any:
-    """A completed comparison 1.2.4 → 1.3.0 with one scenario per class given; None leaves a case unclassified."""
+    """A completed comparison 1.2.4 → 1.3.0, one scenario per class given; None leaves a case without one."""
     old, new = factories.agent_version("helper", "1.2.4"), factories.agent_version("helper", "1.3.0")
     comparison = factories.comparison(baseline=old, candidate=new, **{"state": "COMPLETED", **fields})
     comparison.runs.update(model_kind="deterministic-fake")

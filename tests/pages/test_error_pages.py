@@ -28,7 +28,8 @@ def test_an_unknown_address_gets_a_friendly_404(viewer: Client) -> None:
     response = viewer.get("/nothing/<b>here</b>/")
 
     assert response.status_code == 404
-    assert b"There is nothing at this address" in response.content and b"<b>here" not in response.content
+    assert b"There is nothing at this address" in response.content
+    assert b"<b>here" not in response.content
 
 
 def test_a_refusal_says_why_and_who_the_person_is(viewer: Client, monkeypatch: Any) -> None:
@@ -38,7 +39,8 @@ def test_a_refusal_says_why_and_who_the_person_is(viewer: Client, monkeypatch: A
     response = viewer.get("/comparisons/")
 
     assert response.status_code == 403
-    assert b"Only editors start comparisons." in response.content and b"viewer" in response.content
+    assert b"Only editors start comparisons." in response.content
+    assert b"viewer" in response.content
 
 
 def test_an_unexpected_error_gets_a_friendly_500_without_details(calm: Client, monkeypatch: Any) -> None:
@@ -49,9 +51,8 @@ def test_an_unexpected_error_gets_a_friendly_500_without_details(calm: Client, m
     response = calm.get("/comparisons/")
 
     assert response.status_code == 500
-    assert (
-        b"Something went wrong on our side" in response.content and b"secret detail" not in response.content
-    )
+    assert b"Something went wrong on our side" in response.content
+    assert b"secret detail" not in response.content
 
 
 @pytest.mark.parametrize("error", [OperationalError("connection refused"), InterfaceError("closed")])

@@ -50,7 +50,9 @@ def test_the_form_offers_the_latest_version_against_the_one_before(editor: Clien
 
     assert re.search(r'name="baseline".*?value="1.0.0" selected.*?</select>', html, re.S)
     assert re.search(r'name="candidate".*?value="2.0.0" selected.*?</select>', html, re.S)
-    assert "refund" in html and "other" in html and "smoke" in html
+    assert "refund" in html
+    assert "other" in html
+    assert "smoke" in html
 
 
 def test_a_plain_post_starts_the_comparison_and_leads_to_it(
@@ -90,7 +92,8 @@ def test_a_form_sent_again_with_other_choices_is_a_conflict(editor: Client, give
     response = editor.post(ADDRESS, {**form, "seed": "8"}, headers=HTMX)
 
     assert response.status_code == 409
-    assert b"already sent with other choices" in response.content and b'value="8"' in response.content
+    assert b"already sent with other choices" in response.content
+    assert b'value="8"' in response.content
     assert Comparison.objects.count() == 1
 
 
@@ -116,7 +119,8 @@ def test_a_form_that_does_not_hold_comes_back_with_422(
     page, fragment = editor.post(ADDRESS, form), editor.post(ADDRESS, form, headers=HTMX)
 
     assert page.status_code == fragment.status_code == 422
-    assert b"<html" in page.content and b"<html" not in fragment.content
+    assert b"<html" in page.content
+    assert b"<html" not in fragment.content
     assert re.search(rb'field__error|role="alert"', fragment.content)
     assert not Comparison.objects.exists()
 
