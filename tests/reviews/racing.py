@@ -61,8 +61,12 @@ class Racer:
         self.pairs = list(failing)
 
     def meet(self, name: str) -> None:
+        """Wait for the other, who may have failed: then this one fails too instead of waiting for ever."""
         (self.meeting_point / f"{name}-{self.me}").touch()
+        deadline = time.monotonic() + 60
         while not (self.meeting_point / f"{name}-{1 - self.me}").exists():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the other racer did not come to {name}")
             time.sleep(0.0005)
 
     def same_form(self) -> list[Any]:

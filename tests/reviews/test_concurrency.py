@@ -64,7 +64,11 @@ def raced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         finish(start("manage.py", "migrate", "-v", "0"))
         finish(start("-m", "tests.reviews.racing"))
         racers = [start("-m", "tests.reviews.racing", str(me), str(folder)) for me in (0, 1)]
-        first, second = (json.loads(finish(racer)) for racer in racers)
+        try:
+            first, second = (json.loads(finish(racer)) for racer in racers)
+        finally:
+            for racer in racers:
+                racer.kill()
         stored = json.loads(finish(start("-c", LOOK)))
     return {name: (first[name], second[name]) for name in first} | {"stored": stored}
 
