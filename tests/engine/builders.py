@@ -58,9 +58,10 @@ class Case:
         *,
         faults: list[dict[str, Any]] | None = None,
         twin_spec: dict[str, Any] | None = None,
+        definition: Definition | None = None,
         **spec: Any,
     ) -> None:
-        definition = twin(tools, state, **(twin_spec or {}))
+        definition = definition or twin(tools, state, **(twin_spec or {}))
         self.spec = CaseSpec(
             definition, definition.initial_state, faults=compile_fault_rules(faults or []), **spec
         )
