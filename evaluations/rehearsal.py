@@ -15,7 +15,7 @@ from scenarios.documents.calls import Calls, SearchRequest, load_calls
 from scenarios.documents.cases import case_spec
 from scenarios.documents.scenario import Scenario, load_scenario
 from twins.documents.problems import DocumentError, Problem
-from twins.documents.source import Source, as_source
+from twins.documents.source import CALLS_BYTES, DOCUMENT_BYTES, Source, as_source
 from twins.documents.twin import load_twin
 from twins.engine.case import CaseSpec, CaseState, begin, call_tool, search
 from twins.engine.definition import Definition
@@ -52,7 +52,7 @@ def rehearse(
         DocumentError: a document is invalid; `problems` holds every problem of every document.
         Exception: whatever a custom adapter of the twin raised, because that is a bug of the twin.
     """
-    prepared = prepare(_own(twin), _own(scenario), _own(calls))
+    prepared = prepare(_own(twin), _own(scenario), _own(calls, limit=CALLS_BYTES))
     problems = [problem for found in prepared.problems.values() for problem in found]
     if problems:
         raise DocumentError(problems)
@@ -122,11 +122,11 @@ def run(prepared: Prepared, *, seed: int = 0, trial: int = 1) -> dict[str, Any]:
     return copy
 
 
-def _own(document: Any) -> Any:
+def _own(document: Any, limit: int = DOCUMENT_BYTES) -> Any:
     """A Source whose value is a copy: compiled twins are cached by content, so nobody else may change it."""
     if document is None or isinstance(document, Source):
         return document
-    source = as_source(document)
+    source = as_source(document, limit=limit)
     return replace(source, value=copy_json(source.value)) if source.readable else source
 
 

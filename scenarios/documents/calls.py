@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from twins.documents.problems import DocumentError, Problem
-from twins.documents.source import Finding, as_source
+from twins.documents.source import CALLS_BYTES, Finding, as_source
 from twins.documents.validation import DocumentSchema, Mention
 from twins.engine.case import ABSENT
 
@@ -55,12 +55,12 @@ def validate_calls(document: Any, *, with_scenario: bool = False) -> list[Proble
                 "is only for a rehearsal without a scenario: set the scenario's input.context.tenant",
             )
 
-    return CALLS_SCHEMA.problems(as_source(document), tenant_once)
+    return CALLS_SCHEMA.problems(as_source(document, limit=CALLS_BYTES), tenant_once)
 
 
 def load_calls(document: Any, *, with_scenario: bool = False) -> Calls:
     """The calls of a document (a Source or a parsed value). DocumentError with every problem."""
-    source = as_source(document)
+    source = as_source(document, limit=CALLS_BYTES)
     problems = validate_calls(source, with_scenario=with_scenario)
     if problems:
         raise DocumentError(problems)

@@ -93,3 +93,9 @@ def test_absent_arguments_are_not_null_arguments() -> None:
         ToolCallRequest("a", None, {}),
         SearchRequest("x", None),
     )
+
+
+def test_a_calls_file_may_hold_an_argument_the_twin_will_refuse() -> None:
+    # 5 MB is more than a document may have; whether a tool takes it is the twin's decision (413).
+    calls = load_calls({"calls": [{"tool": "top_up", "arguments": {"note": "x" * 5_000_000}}]})
+    assert len(calls.calls) == 1

@@ -13,10 +13,10 @@ from twins.documents.source import (
     DOCUMENT_BYTES,
     NESTING,
     TOO_DEEP,
-    TOO_LARGE,
     Finding,
     Lines,
     Source,
+    too_large,
     unreadable,
 )
 
@@ -71,12 +71,12 @@ def read_json(text: str) -> Source:
     return _checked(value, {key: twice for key, (_, twice) in duplicates.items()}, limit=None)
 
 
-def check_value(value: Any) -> Source:
+def check_value(value: Any, limit: int = DOCUMENT_BYTES) -> Source:
     """A value parsed elsewhere as a Source without lines: plain JSON within the limits, or its findings.
 
     The size is that of its compact JSON.
     """
-    return _checked(value, {}, limit=DOCUMENT_BYTES)
+    return _checked(value, {}, limit=limit)
 
 
 def _constant(name: str) -> Flaw:
@@ -88,7 +88,7 @@ def _checked(value: Any, duplicates: dict[int, list[str]], limit: int | None) ->
     try:
         _walk(value, duplicates, limit, findings)
     except _TooLarge:
-        return unreadable(TOO_LARGE, None, (), *findings)
+        return unreadable(too_large(limit or DOCUMENT_BYTES), None, (), *findings)
     return Source(_json_only(value) if findings else value, Lines(), tuple(findings))
 
 

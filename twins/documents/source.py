@@ -14,12 +14,19 @@ from typing import Any
 from twins.documents.problems import Problem, Segments
 
 DOCUMENT_BYTES = 1024 * 1024
+# A calls file is no document: an argument in it may be larger than a twin takes, which is the twin's to refuse.
+CALLS_BYTES = 16 * DOCUMENT_BYTES
 NESTING = 64
 TOO_DEEP = f"is nested deeper than {NESTING} levels"
-TOO_LARGE = "the document is larger than 1 MiB"
+TOO_LARGE = "the document is larger than {} MiB"
 
 # A place is (line, inner): inner maps keys to places, lists places, or is None for a scalar.
 Place = tuple[int, Any]
+
+
+def too_large(limit: int) -> str:
+    """What is said of a text beyond a limit of bytes."""
+    return TOO_LARGE.format(limit // DOCUMENT_BYTES)
 
 
 def has_place(container: Any, segment: str | int) -> bool:
@@ -93,11 +100,12 @@ def source_kind(filename: str) -> str:
     return "json" if filename.lower().endswith(".json") else "yaml"
 
 
-def read_source(text: str | bytes, *, kind: str = "yaml") -> Source:
+def read_source(text: str | bytes, *, kind: str = "yaml", limit: int = DOCUMENT_BYTES) -> Source:
     """Reads YAML 1.2 (core schema) or JSON. Never raises for what the text holds.
 
     ``kind`` is "yaml" or "json". Bytes are UTF-8, with or without a byte order mark. The limits are those
-    of FORMATS: 1 MiB of text, also with every alias written out, and 64 levels of containers.
+    of FORMATS: 1 MiB of text (or ``limit`` bytes), also with every alias written out, and 64 levels of
+    containers.
     """
     from twins.documents.json_text import read_json
     from twins.documents.yaml_text import read_yaml
@@ -109,8 +117,8 @@ def read_source(text: str | bytes, *, kind: str = "yaml") -> Source:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1 if isinstance(text, str) else 1
         return unreadable("the text holds a lone surrogate, which is no character", _line(kind, line))
-    if len(raw) > DOCUMENT_BYTES:
-        return unreadable(f"{TOO_LARGE} ({len(raw):,} bytes)")
+    if len(raw) > limit:
+        return unreadable(too_large(limit))
     try:
         decoded = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -118,14 +126,14 @@ def read_source(text: str | bytes, *, kind: str = "yaml") -> Source:
         return unreadable(f"the text is not UTF-8 (byte {error.start + 1})", _line(kind, line))
     if not decoded.strip():
         return unreadable("the document is empty")
-    return read_json(decoded) if kind == "json" else read_yaml(decoded)
+    return read_json(decoded) if kind == "json" else read_yaml(decoded, limit)
 
 
-def as_source(document: Any) -> Source:
+def as_source(document: Any, *, limit: int = DOCUMENT_BYTES) -> Source:
     """The Source itself, or one of a value that was parsed elsewhere, held to the same limits."""
     from twins.documents.json_text import check_value
 
-    return document if isinstance(document, Source) else check_value(document)
+    return document if isinstance(document, Source) else check_value(document, limit)
 
 
 def _line(kind: str, line: int) -> int | None:

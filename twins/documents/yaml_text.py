@@ -24,6 +24,7 @@ from twins.documents.source import (
     Lines,
     Place,
     Source,
+    too_large,
     unreadable,
 )
 
@@ -33,10 +34,10 @@ _FAST: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_yaml(text: str) -> Source:
+def read_yaml(text: str, limit: int = DOCUMENT_BYTES) -> Source:
     """One YAML document; see ``twins.documents.source.read_source``."""
     loader = yaml.SafeLoader if _SURROGATE_ESCAPE.search(text) else _FAST
-    reader = _Reader(len(text))
+    reader = _Reader(len(text), limit)
     try:
         reader.read(yaml.parse(text, Loader=loader))
     except _Stop as stop:
@@ -92,6 +93,7 @@ class _Open:
 @dataclass(slots=True)
 class _Reader:
     characters: int
+    limit: int
     root: tuple[Any, Place] | None = None
     findings: list[Finding] = field(default_factory=list)
     stack: list[_Open] = field(default_factory=list)
@@ -188,8 +190,8 @@ class _Reader:
             self.findings.append(Finding(here, f"the anchor of the alias *{event.anchor} {why}", line))
             anchored = _Anchored()
         self.repeated += anchored.span
-        if self.characters + self.repeated > DOCUMENT_BYTES:
-            raise _Stop("the document is larger than 1 MiB with its aliases written out", line, here)
+        if self.characters + self.repeated > self.limit:
+            raise _Stop(f"{too_large(self.limit)} with its aliases written out", line, here)
         if len(self.stack) + anchored.height > NESTING:
             self.findings.append(Finding(here, TOO_DEEP, line))
             anchored = _Anchored()

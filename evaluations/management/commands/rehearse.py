@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from evaluations.grading.wording import call_text, clean, cut, shown
 from evaluations.rehearsal import Prepared, prepare, run
 from twins.documents.problems import Problem, format_problem
-from twins.documents.source import DOCUMENT_BYTES, Source, read_source, source_kind
+from twins.documents.source import CALLS_BYTES, DOCUMENT_BYTES, Source, read_source, source_kind
 
 PASSED_OR_NOTHING_TO_GRADE, FAILED_OR_ERRORED, INVALID = 0, 1, 2
 _WIDTH = 100
@@ -71,15 +71,16 @@ def _read(files: Mapping[str, str]) -> tuple[Prepared, list[str]]:
     lines: list[str] = []
     sources: dict[str, Source] = {}
     for what, name in files.items():
+        limit = CALLS_BYTES if what == "calls" else DOCUMENT_BYTES
         try:
             with open(name, "rb") as file:
                 # One byte more than is allowed is enough to see that it is too large.
-                text = file.read(DOCUMENT_BYTES + 1)
+                text = file.read(limit + 1)
         except (OSError, ValueError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
             lines.append(format_problem(name, Problem("$", f"cannot be read: {reason}")))
         else:
-            sources[what] = read_source(text, kind=source_kind(name))
+            sources[what] = read_source(text, kind=source_kind(name), limit=limit)
     # Without the twin the other files are still checked, as far as that goes.
     absent = Source(None, readable=False)
     prepared = prepare(sources.get("twin", absent), sources.get("scenario"), sources.get("calls"))
