@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from evaluations.grading import Answer, Result
@@ -45,7 +46,9 @@ def twin(
         "apiVersion": API,
         "kind": "TwinDefinition",
         "metadata": {"name": "shop"},
-        "spec": {"initialState": STATE if state is None else state, "tools": tools or TOOLS, **spec},
+        "spec": copy.deepcopy(
+            {"initialState": STATE if state is None else state, "tools": tools or TOOLS, **spec}
+        ),
     }
 
 
