@@ -65,9 +65,20 @@ def test_a_quick_verdict_is_the_verdict_of_jsonschema(schema, value):
 
 @pytest.mark.parametrize(
     "schema",
-    [False, {"const": 1}, {"enum": [1]}, {"anyOf": [{}]}, {"$ref": "#/$defs/a", "$defs": {"a": {}}}, {"items": False},
-     {"properties": {"a": {"not": {}}}}, {"additionalProperties": {"type": "null"}}, {"patternProperties": {}},
-     {"uniqueItems": True}, {"multipleOf": 2}, {"unheard-of": 1}],
-)  # fmt: skip
+    [
+        False,
+        {"const": 1},
+        {"enum": [1]},
+        {"anyOf": [{}]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {}}},
+        {"items": False},
+        {"properties": {"a": {"not": {}}}},
+        {"additionalProperties": {"type": "null"}},
+        {"patternProperties": {}},
+        {"uniqueItems": True},
+        {"multipleOf": 2},
+        {"unheard-of": 1},
+    ],
+)
 def test_anything_unusual_is_left_to_jsonschema(schema):
     assert quick_acceptance(schema) is None

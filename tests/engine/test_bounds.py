@@ -115,16 +115,26 @@ def test_arguments_too_large_leave_a_marker_and_stay_at_hand_for_checks():
 
 python_values = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.text(st.characters()), st.binary(),
-        st.just("\ud800"), st.builds(object), st.decimals(),
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(),
+        st.text(st.characters()),
+        st.binary(),
+        st.just("\ud800"),
+        st.builds(object),
+        st.decimals(),
     ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.tuples(inner),
-        st.dictionaries(st.one_of(st.text(max_size=3), st.integers(), st.none(), st.just("\udfff")), inner, max_size=3),
+        st.dictionaries(
+            st.one_of(st.text(max_size=3), st.integers(), st.none(), st.just("\udfff")), inner, max_size=3
+        ),
     ),
     max_leaves=10,
-)  # fmt: skip
+)
 
 
 @given(python_values)

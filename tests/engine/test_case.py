@@ -38,8 +38,12 @@ def test_ids_count_the_case_and_call_numbers_the_tool():
     case.call("t")
     case.call("e")
     assert case.call("t").body["result"] == {
-        "id": "0003", "seq": 3, "number": 2, "now": "2026-01-01T00:00:00Z", "text": "T-0003",
-    }  # fmt: skip
+        "id": "0003",
+        "seq": 3,
+        "number": 2,
+        "now": "2026-01-01T00:00:00Z",
+        "text": "T-0003",
+    }
 
 
 def test_tenant_and_clock_are_those_of_the_case():
@@ -147,9 +151,16 @@ def test_an_answer_that_carries_a_foreign_record_is_marked(tool, tenant, mark):
 
 @pytest.mark.parametrize(
     ("kind", "mark"),
-    [("timeout_after_mutation", None), ("partial_response", None), ("malformed_json", None), ("dropped_connection", None),
-     ("delay", "allowed"), ("http_500", None), ("message_duplication", "allowed")],
-)  # fmt: skip
+    [
+        ("timeout_after_mutation", None),
+        ("partial_response", None),
+        ("malformed_json", None),
+        ("dropped_connection", None),
+        ("delay", "allowed"),
+        ("http_500", None),
+        ("message_duplication", "allowed"),
+    ],
+)
 def test_what_did_not_reach_the_caller_is_not_marked(kind, mark):
     case = Case(
         {"t": read("rows")}, ROWS, twin_spec={"tenantKey": "tenant"}, tenant="north", faults=[fault(kind)]
@@ -182,8 +193,12 @@ def test_a_search_is_recorded_and_changes_nothing():
     reply = case.search("the FEE", 1)
     assert reply.to_json() == {"documents": [{"id": "d-1", "title": "Fees", "text": "A fee is a fee."}]}
     assert case.record.to_json() == {
-        "seq": 1, "kind": "retrieval", "query": "the FEE", "limit": 1, "documents": [{"id": "d-1", "trusted": True}],
-    }  # fmt: skip
+        "seq": 1,
+        "kind": "retrieval",
+        "query": "the FEE",
+        "limit": 1,
+        "documents": [{"id": "d-1", "trusted": True}],
+    }
     assert case.root is case.spec.initial_state
 
 

@@ -94,9 +94,13 @@ def test_all_nine_have_a_compiler():
 
 @pytest.mark.parametrize(
     ("comparators", "words"),
-    [({"like": 1}, "unknown comparator like"), ({"in": "abc"}, "needs a list"), ({"exists": 1}, "true or false"),
-     ({"matches": 1}, "needs a pattern")],
-)  # fmt: skip
+    [
+        ({"like": 1}, "unknown comparator like"),
+        ({"in": "abc"}, "needs a list"),
+        ({"exists": 1}, "true or false"),
+        ({"matches": 1}, "needs a pattern"),
+    ],
+)
 def test_unusable_comparators(comparators, words):
     with pytest.raises(ComparatorError, match=words):
         compile_comparators(comparators)

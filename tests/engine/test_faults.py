@@ -126,16 +126,31 @@ def test_state_reply_and_record(kind: str):
 
     assert (case.root["balance"], case.root["writes"]) == (row.balance, row.writes)
     assert (reply.status, reply.transport, reply.headers, reply.delay_ms) == (
-        row.status, row.transport, row.headers, row.delay_ms,
-    )  # fmt: skip
+        row.status,
+        row.transport,
+        row.headers,
+        row.delay_ms,
+    )
     if row.body is ERROR:
         assert reply.body["error"]["code"] == row.code
         assert reply.body["error"]["message"]
     else:
         assert reply.body == row.body
-    assert (first.fault, first.http_status, first.status, first.error_code, first.response, first.delay_ms) == (
-        kind, row.status, row.record_status, row.code, reply.body, row.delay_ms,
-    )  # fmt: skip
+    assert (
+        first.fault,
+        first.http_status,
+        first.status,
+        first.error_code,
+        first.response,
+        first.delay_ms,
+    ) == (
+        kind,
+        row.status,
+        row.record_status,
+        row.code,
+        reply.body,
+        row.delay_ms,
+    )
     assert first.mutated is (row.balance != 100)
     assert bool(first.changes) is first.mutated
     assert first.expects_mutation

@@ -40,10 +40,42 @@ def test_path_is_parsed(text, segments, length):
 
 @pytest.mark.parametrize(
     "text",
-    ["", ".", "a.", ".a", "a..b", "$.", "$x y", "a b", "a[", "a[]", "a]", "a[0", "a[x]", "a[1.5]", "a[+1]", "a['x",
-     "a['x'", "a['x'y']", "a[0]b", "a'b", 'a"b', "a.length().b", "a.length()[0]", "a.count()", "a.*", "*", "**.a",
-     "a[*]", "a[0:2]", "a[?(@.b>1)]", "a[(1)]", "a\tb", "a\nb"],
-)  # fmt: skip
+    [
+        "",
+        ".",
+        "a.",
+        ".a",
+        "a..b",
+        "$.",
+        "$x y",
+        "a b",
+        "a[",
+        "a[]",
+        "a]",
+        "a[0",
+        "a[x]",
+        "a[1.5]",
+        "a[+1]",
+        "a['x",
+        "a['x'",
+        "a['x'y']",
+        "a[0]b",
+        "a'b",
+        'a"b',
+        "a.length().b",
+        "a.length()[0]",
+        "a.count()",
+        "a.*",
+        "*",
+        "**.a",
+        "a[*]",
+        "a[0:2]",
+        "a[?(@.b>1)]",
+        "a[(1)]",
+        "a\tb",
+        "a\nb",
+    ],
+)
 def test_what_is_no_path_is_refused(text):
     with pytest.raises(PathSyntaxError):
         parse_path(text)

@@ -216,8 +216,8 @@ _PRINT_A_CASE = """
 from tests.engine.test_properties import bytes_of, new_case, run
 faults = [{"target": "*", "when": {"probability": 0.4}, "behavior": {"type": "timeout_after_mutation"}},
           {"target": "add", "when": {"probability": 0.5}, "behavior": {"type": "message_duplication"}}]
-calls = [("add", {"ref": ref, "n": n}) for ref in "abz" for n in (1, "x", 70, None)] + [("drop", {"ref": "a"}), ("list", {})]
-calls += [("add", {"unexpected": True, "n": []})]
+calls = [("add", {"ref": ref, "n": n}) for ref in "abz" for n in (1, "x", 70, None)]
+calls += [("drop", {"ref": "a"}), ("list", {}), ("add", {"unexpected": True, "n": []})]
 print(bytes_of(run(new_case(faults, 9), calls)))
 """
 

@@ -46,5 +46,9 @@ def test_half_is_of_the_compact_json_in_characters_rounded_down(body, half):
 
 def test_a_reply_as_it_is_printed():
     assert Reply(0, {}, None, 40, "drop").to_json() == {
-        "status": 0, "headers": {}, "body": None, "delay_ms": 40, "transport": "drop",
-    }  # fmt: skip
+        "status": 0,
+        "headers": {},
+        "body": None,
+        "delay_ms": 40,
+        "transport": "drop",
+    }

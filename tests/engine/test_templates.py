@@ -131,10 +131,32 @@ def test_anything_else_missing_is_the_twins_fault(template, fields):
 
 @pytest.mark.parametrize(
     "text",
-    ["{", "}", "{}", "a{b", "a}b", "{ n }", "{n", "{a..b}", "{call}", "{call.x}", "{call.number.x}", "{tenant.x}",
-     "{now.length()}", "{id.x}", "{idempotency_key.x}", "{$.x}", "{[0]}", "{?}", "{a[*]}", "{a.count()}", "{a|b c}",
-     "{n}}", "{{n}"],
-)  # fmt: skip
+    [
+        "{",
+        "}",
+        "{}",
+        "a{b",
+        "a}b",
+        "{ n }",
+        "{n",
+        "{a..b}",
+        "{call}",
+        "{call.x}",
+        "{call.number.x}",
+        "{tenant.x}",
+        "{now.length()}",
+        "{id.x}",
+        "{idempotency_key.x}",
+        "{$.x}",
+        "{[0]}",
+        "{?}",
+        "{a[*]}",
+        "{a.count()}",
+        "{a|b c}",
+        "{n}}",
+        "{{n}",
+    ],
+)
 def test_syntax_errors_are_problems_of_the_document(text):
     with pytest.raises(TemplateSyntaxError):
         parse_template(text)
