@@ -52,17 +52,21 @@ def rehearse(
         DocumentError: a document is invalid; `problems` holds every problem of every document.
         Exception: whatever a custom adapter of the twin raised, because that is a bug of the twin.
     """
-    prepared = prepare(_own(twin), _own(scenario), _own(calls, limit=CALLS_BYTES))
+    prepared = prepare(
+        _own(twin),
+        None if scenario is None else _own(scenario),
+        None if calls is None else _own(calls, limit=CALLS_BYTES),
+    )
     problems = [problem for found in prepared.problems.values() for problem in found]
     if problems:
         raise DocumentError(problems)
     return run(prepared, seed=seed, trial=trial)
 
 
-def prepare(twin: Source, scenario: Source | None = None, calls: Source | None = None) -> Prepared:
+def prepare(twin: Source | None, scenario: Source | None = None, calls: Source | None = None) -> Prepared:
     """Read all documents, so that every problem of each is known at once.
 
-    A scenario is held against the twin's tools only if the twin itself is valid.
+    A scenario is held against the twin's tools only if there is a valid twin; `run` needs one.
     """
     problems: dict[str, tuple[Problem, ...]] = {}
 
@@ -73,7 +77,7 @@ def prepare(twin: Source, scenario: Source | None = None, calls: Source | None =
             problems[what] = tuple(error.problems)
             return None
 
-    definition = loaded("twin", lambda: load_twin(twin))
+    definition = None if twin is None else loaded("twin", lambda: load_twin(twin))
     read_scenario, read_calls = None, Calls()
     if scenario is not None:
         read_scenario = loaded("scenario", lambda: load_scenario(scenario, twin=definition, rehearsal=True))
@@ -122,9 +126,9 @@ def run(prepared: Prepared, *, seed: int = 0, trial: int = 1) -> dict[str, Any]:
     return copy
 
 
-def _own(document: Any, limit: int = DOCUMENT_BYTES) -> Any:
+def _own(document: Any, limit: int = DOCUMENT_BYTES) -> Source:
     """A Source whose value is a copy: compiled twins are cached by content, so nobody else may change it."""
-    if document is None or isinstance(document, Source):
+    if isinstance(document, Source):
         return document
     source = as_source(document, limit=limit)
     return replace(source, value=copy_json(source.value)) if source.readable else source

@@ -82,8 +82,7 @@ def _read(files: Mapping[str, str]) -> tuple[Prepared, list[str]]:
         else:
             sources[what] = read_source(text, kind=source_kind(name), limit=limit)
     # Without the twin the other files are still checked, as far as that goes.
-    absent = Source(None, readable=False)
-    prepared = prepare(sources.get("twin", absent), sources.get("scenario"), sources.get("calls"))
+    prepared = prepare(sources.get("twin"), sources.get("scenario"), sources.get("calls"))
     for what, problems in prepared.problems.items():
         lines.extend(format_problem(files[what], problem) for problem in problems)
     return prepared, lines
