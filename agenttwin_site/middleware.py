@@ -24,7 +24,7 @@ class LoginGateMiddleware(LoginRequiredMiddleware):
     and the person comes back to the page the form was on.
     """
 
-    def handle_no_permission(  # type: ignore[override] - not every refusal is a redirect here
+    def handle_no_permission(  # type: ignore[override]  # not every refusal is a redirect here
         self, request: HttpRequest, view_func: Callable[..., Any]
     ) -> HttpResponseBase:
         page = page_of(request)

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
@@ -17,6 +18,8 @@ from django.views.decorators.http import require_GET, require_safe
 
 from agenttwin_site.kept_forms import has_kept_form
 from evaluations.page_queries import latest_comparisons
+from reviews.models.queue import queue_reasons
+from reviews.services import queue_counts
 
 LATEST = 8
 
@@ -24,8 +27,19 @@ LATEST = 8
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """The latest comparisons with their counts, what waits for a person, the way to everything else."""
-    may_see = request.user.has_perm("evaluations.view_comparison")
-    return render(request, "home.html", {"comparisons": latest_comparisons(LATEST) if may_see else []})
+    context: dict[str, Any] = {}
+    if request.user.has_perm("evaluations.view_comparison"):
+        context["comparisons"] = latest_comparisons(LATEST)
+    if request.user.has_perm("reviews.view_queueentry"):
+        labels = dict(queue_reasons())
+        counts = queue_counts()
+        context["waiting"] = [
+            {"reason": reason, "label": labels.get(reason, reason), "count": count}
+            for reason, count in counts.items()
+            if count
+        ]
+        context["waiting_count"] = sum(counts.values())
+    return render(request, "home.html", context)
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -51,6 +65,8 @@ class LoginView(auth_views.LoginView):
 class PasswordChangeView(auth_views.PasswordChangeView):
     success_url = reverse_lazy("home")
 
+    # The change and its record in the audit log are stored together.
+    @transaction.atomic
     def form_valid(self, form: Any) -> HttpResponse:
         messages.success(self.request, "Your password was changed.")
         return super().form_valid(form)
