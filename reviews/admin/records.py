@@ -10,26 +10,11 @@ from django.contrib.admin.helpers import ActionForm
 from django.db import models
 from django.http import HttpRequest
 
+from evaluations.admin.looking import LookingAdmin
 from reviews import services
 from reviews.errors import ReviewError
 from reviews.models import AuditEntry, QueueEntry, Review
 from reviews.roles import DECIDE, WORK_QUEUE
-
-
-class ReadOnlyAdmin(admin.ModelAdmin):
-    """Rows that nobody adds, changes or deletes here."""
-
-    list_per_page = 50
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class NoteForm(ActionForm):
@@ -39,7 +24,7 @@ class NoteForm(ActionForm):
 
 
 @admin.register(Review)
-class ReviewAdmin(ReadOnlyAdmin):
+class ReviewAdmin(LookingAdmin):
     list_display = ("id", "created_at", "reviewer", "decision", "expectation", "case", "side", "note")
     list_filter = ("decision", "reviewer")
     search_fields = ("note", "result__expectation_id", "result__case__pair__scenario_name")
@@ -83,7 +68,7 @@ class ReviewAdmin(ReadOnlyAdmin):
 
 
 @admin.register(QueueEntry)
-class QueueEntryAdmin(ReadOnlyAdmin):
+class QueueEntryAdmin(LookingAdmin):
     list_display = (
         "id",
         "reason",
@@ -131,7 +116,7 @@ class QueueEntryAdmin(ReadOnlyAdmin):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ReadOnlyAdmin):
+class AuditEntryAdmin(LookingAdmin):
     list_display = ("sequence", "at", "actor_name", "action", "subject_label", "note", "via")
     list_filter = ("action", "subject_type", "at")
     search_fields = ("actor_name", "subject_label", "note")

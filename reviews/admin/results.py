@@ -11,17 +11,16 @@ from django.db import models
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
+from evaluations.admin.cases import ExpectationResultAdmin
 from evaluations.models import ExpectationResult
 from reviews import services
-from reviews.admin.records import ReadOnlyAdmin
 from reviews.errors import InvalidInputError
 from reviews.roles import DECIDE
 from reviews.texts import NOTE_MAX_LENGTH, NOTE_MIN_LENGTH
 
 AT_ONCE = 100
 
-if admin.site.is_registered(ExpectationResult):
-    admin.site.unregister(ExpectationResult)
+admin.site.unregister(ExpectationResult)
 
 
 class DecisionForm(forms.Form):
@@ -36,34 +35,10 @@ class DecisionForm(forms.Form):
 
 
 @admin.register(ExpectationResult)
-class DecidableResultAdmin(ReadOnlyAdmin):
-    list_display = (
-        "id",
-        "expectation_id",
-        "case_name",
-        "side",
-        "critical",
-        "status",
-        "effective_status",
-        "reason",
-    )
-    list_filter = ("effective_status", "status", "critical", "type")
-    search_fields = ("expectation_id", "case__pair__scenario_name")
+class DecidableResultAdmin(ExpectationResultAdmin):
+    """The results as the evaluations room shows them, with one action more."""
+
     actions = ("override",)
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ExpectationResult]:
-        rows = ExpectationResult.objects.select_related("case__run", "case__pair__comparison")
-        return rows.defer(
-            "evidence", "case__answer", "case__metrics", "case__pair__first_divergence"
-        ).order_by("-id")
-
-    @admin.display(description="case", ordering="case__pair__scenario_name")
-    def case_name(self, obj: ExpectationResult) -> str:
-        return f"{obj.case.pair} in comparison {obj.case.pair.comparison_id}"
-
-    @admin.display(ordering="case__run__side")
-    def side(self, obj: ExpectationResult) -> str:
-        return obj.case.run.side.lower()
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(DECIDE)
@@ -73,7 +48,8 @@ class DecidableResultAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: models.QuerySet[ExpectationResult]
     ) -> TemplateResponse | None:
         """The first time round a page asks for decision and note; sent, it comes back here."""
-        results = list(queryset[: AT_ONCE + 1])
+        rows = queryset.select_related("case__run", "case__pair").order_by("pk")
+        results = list(rows.defer("evidence", "case__answer", "case__metrics")[: AT_ONCE + 1])
         if len(results) > AT_ONCE:
             self.message_user(request, f"Select at most {AT_ONCE} results at once.", messages.ERROR)
             return None
@@ -98,7 +74,7 @@ class DecidableResultAdmin(ReadOnlyAdmin):
             batch_token=decided["batch_token"],
             actor=request.user,
         )
-        names = {row.pk: str(self.case_name(row)) for row in results}
+        names = {row.pk: _named(row) for row in results}
         for result_id, refusal in outcome.refused:
             self.message_user(request, f"{names[result_id]}: {refusal.detail}", messages.ERROR)
         self.message_user(request, f"{len(outcome.done)} decided.")
@@ -112,11 +88,15 @@ class DecidableResultAdmin(ReadOnlyAdmin):
             "title": "Override results",
             "opts": self.opts,
             "form": form,
-            "rows": [(row, self.case_name(row), latest[row.pk]) for row in results],
+            "rows": [(row, _named(row), latest[row.pk]) for row in results],
         }
         return TemplateResponse(
             request, "admin/reviews/override_results.html", context, status=422 if form.errors else 200
         )
+
+
+def _named(row: ExpectationResult) -> str:
+    return f"{row.case.pair} in comparison {row.case.pair.comparison_id}"
 
 
 def _seen(request: HttpRequest, result_id: int) -> int:

@@ -2,6 +2,15 @@
 
 from reviews.models.audit import AuditEntry, AuditHead
 from reviews.models.decisions import Decision, Review
-from reviews.models.queue import QueueEntry, QueueReason, QueueState
+from reviews.models.queue import QueueEntry, QueueReason, QueueState, queue_reasons
 
-__all__ = ["AuditEntry", "AuditHead", "Decision", "QueueEntry", "QueueReason", "QueueState", "Review"]
+__all__ = [
+    "AuditEntry",
+    "AuditHead",
+    "Decision",
+    "QueueEntry",
+    "QueueReason",
+    "QueueState",
+    "Review",
+    "queue_reasons",
+]
