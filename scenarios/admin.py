@@ -12,13 +12,16 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
+from scenarios.documents.scenario import validate_scenario
 from scenarios.models import Scenario, ScenarioVersion
 from scenarios.services import save_scenario
 from twins.admin import TwinAdmin, started_from
 from twins.document_admin import DocumentAdmin, Link, one_line
 from twins.engine.redaction import redactor
 from twins.models import Twin, TwinVersion
-from twins.services import planted_secrets
+from twins.services import current_definition, planted_secrets
+
+REMARKS_SHOWN = 10
 
 STARTER = """\
 apiVersion: agenttwin.dev/v1
@@ -71,7 +74,7 @@ class ScenarioAdmin(DocumentAdmin):
         "current_version__twin_name",
         "current_version__agent_name",
     ]
-    search_fields = ["name", "current_version__twin_name", "current_version__agent_name"]
+    search_fields = ("name", "current_version__twin_name", "current_version__agent_name")
 
     @admin.display(ordering="current_version__severity")
     def severity(self, obj: Scenario) -> str:
@@ -118,6 +121,19 @@ def scenarios_of_twin(twin: Twin) -> Link:
     return f"{count} scenario{'' if count == 1 else 's'} on this twin", scenario_list(twin_name=twin.name)
 
 
+def scenarios_that_no_longer_fit(twin: Twin) -> list[str]:
+    """One remark a scenario that names something the current version of its twin does not have."""
+    definition = current_definition(twin.name)
+    versions = ScenarioVersion.objects.current().filter(twin_name=twin.name)
+    found = {
+        version.scenario.name: validate_scenario(version.document, twin=definition) for version in versions
+    }
+    broken = {name: problems for name, problems in found.items() if problems}
+    shown = [f"Scenario {name} does not fit it: {problems[0]}" for name, problems in broken.items()]
+    more = len(shown) - REMARKS_SHOWN
+    return [*shown[:REMARKS_SHOWN], *([f"{more} more scenarios do not fit it"] if more > 0 else [])]
+
+
 def twin_of_scenario(scenario: Scenario) -> Link:
     """The link from a scenario to its twin."""
     name = scenario.current_version.twin_name if scenario.current_version else ""
@@ -134,4 +150,5 @@ def scenario_list(**of_current_version: str) -> str:
 
 
 TwinAdmin.links.append(scenarios_of_twin)
+TwinAdmin.remarks.append(scenarios_that_no_longer_fit)
 ScenarioAdmin.links.append(twin_of_scenario)

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from scenarios.documents.scenario import Scenario as ScenarioDocument
 from scenarios.documents.scenario import load_scenario, validate_scenario
-from scenarios.models import ScenarioVersion
+from scenarios.models import Scenario, ScenarioVersion
 from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import Finding, Source
 from twins.engine.values import compact_json
@@ -42,13 +42,14 @@ def save_scenario(
     scenario = load_scenario(source)
     return add_version(
         ScenarioVersion,
-        NewContent(scenario.name, source.value, source_text),
+        of=("scenario", Scenario),
+        content=NewContent(scenario.name, source.value, source_text),
         based_on=based_on,
         actor=actor,
         severity=scenario.severity,
         tags=list(scenario.tags),
-        agent_name=scenario.agent or "",
-        twin_name=scenario.twin or "",
+        agent_name=scenario.agent,
+        twin_name=scenario.twin,
     )
 
 

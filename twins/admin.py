@@ -48,6 +48,7 @@ class TwinAdmin(DocumentAdmin):
     parent_field = "twin"
     starter = STARTER
     links = []
+    remarks = []
     list_display = ["name", "version", "saved"]
 
     def save_document(

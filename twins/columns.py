@@ -1,12 +1,17 @@
 """A column for JSON values that must come back exactly as they went in."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+if TYPE_CHECKING:
+    _Text = models.TextField[Any, Any]
+else:
+    _Text = models.TextField
 
-class ExactJSONField(models.TextField):
+
+class ExactJSONField(_Text):
     """A JSON value kept as compact text: the order of keys, ``1.0`` against ``1`` and NUL characters survive.
 
     PostgreSQL's ``jsonb`` sorts keys and refuses ``\\u0000``. Both matter here: half of an answer's compact
@@ -30,5 +35,6 @@ class ExactJSONField(models.TextField):
             return value
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
-    def value_to_string(self, obj: models.Model) -> str:
-        return str(self.get_prep_value(self.value_from_object(obj)) or "")
+    def value_to_string(self, obj: models.Model) -> Any:
+        """The value itself, as Django's own JSON column does: a fixture holds JSON, not JSON in a text."""
+        return self.value_from_object(obj)

@@ -88,11 +88,13 @@ class DocumentAdmin(ModelAdmin):
     starter: ClassVar[str] = ""
     # Links beside a document; other rooms add theirs here.
     links: ClassVar[list[Callable[[Any], Link]]]
+    # What else a person should know once a new version is stored; other rooms add theirs here.
+    remarks: ClassVar[list[Callable[[Any], list[str]]]] = []
 
     list_per_page = 50
     show_full_result_count = False
     ordering = ["name"]
-    search_fields: Sequence[str] = ["name"]
+    search_fields: ClassVar[tuple[str, ...]] = ("name",)
     actions = None
 
     class Media:
@@ -227,17 +229,20 @@ class DocumentAdmin(ModelAdmin):
             obj, edit = self._conflict(request, obj, text, error)
         else:
             messages.success(request, said)
+            for remark in (text for find in self.remarks if created for text in find(document)):
+                messages.warning(request, remark)
             return HttpResponseRedirect(self.url("change", document.pk))
         return self._edit_page(request, obj, edit)
 
     def _say(self, request: HttpRequest, document: Any, version: Any, created: bool, *, is_new: bool) -> str:
         number = self.number_of(version)
+        name = f"{self.opts.verbose_name} {document}"
         if not created:
             current = document.current_version_id == version.pk
-            return f"{document}: unchanged, {'still' if current else 'already stored as'} version {number}."
+            return f"{name}: unchanged, {'still' if current else 'already stored as'} version {number}."
         log = self.log_addition if is_new else self.log_change
         log(request, document, f"Saved as version {number}.")
-        return f"{document}: saved as version {number}."
+        return f"{name}: saved as version {number}."
 
     def _conflict(self, request: HttpRequest, obj: Any, text: str, error: StaleEditError) -> tuple[Any, Edit]:
         """The same text again, beside what the other person's version says instead.

@@ -3,7 +3,7 @@
 Two guards, each the same rule on SQLite and PostgreSQL:
 
 * `Frozen(table)`: no row is updated or deleted. `except_columns` names columns that may still change.
-* `Frozen(table, when="state = 'FINISHED'")`: the same for rows that meet the condition; it starts with a column.
+* `Frozen(table, when="state = 'FINISHED'")`: the same for rows of the condition, which starts with a column.
 
 On PostgreSQL the table is not truncated either. On SQLite, where ``INSERT OR REPLACE`` deletes rows without
 firing a delete trigger, an insert that would replace a row is refused too. A refusal is an

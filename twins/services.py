@@ -35,7 +35,7 @@ def save_twin(
     if problems:
         raise DocumentError(problems)
     content = NewContent(source.value["metadata"]["name"], source.value, source_text)
-    return add_version(TwinVersion, content, based_on=based_on, actor=actor)
+    return add_version(TwinVersion, of=("twin", Twin), content=content, based_on=based_on, actor=actor)
 
 
 def name_problems(source: Any, name: str | None) -> list[Problem]:
@@ -61,7 +61,7 @@ def current_definition(name: str) -> Definition | None:
 
 def planted_secrets(document: Any) -> tuple[str, ...]:
     """The secrets a stored twin document plants."""
-    return tuple(document["spec"].get("secrets", ()))
+    return tuple(document["spec"].get("secrets") or ())
 
 
 def twin_names() -> list[str]:

@@ -58,19 +58,21 @@ def lock_parent(model: type[models.Model], name: str) -> Any:
 @transaction.atomic
 def add_version(
     versions: type[models.Model],
-    content: NewContent,
     *,
+    of: tuple[str, type[models.Model]],
+    content: NewContent,
     based_on: int | None,
     actor: Any,
     **columns: Any,
 ) -> tuple[Any, bool]:
     """The version that holds this content, and whether it was made just now.
 
+    ``of`` is the field of a version that names its document, and the model of that.
+
     ``based_on`` is the number of the version an editor started from (NOTHING: there was none yet); another
     one being current by now raises StaleEditError. None: whatever is there is superseded.
     """
-    parent_field = versions._meta.ordering[0]
-    parent_model = versions._meta.get_field(parent_field).related_model
+    parent_field, parent_model = of
     parent = lock_parent(parent_model, content.name)
     current = parent.current_version
     if current is not None and current.digest == content.digest:

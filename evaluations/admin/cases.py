@@ -14,6 +14,7 @@ from evaluations.admin.looking import (
     LookingAdmin,
     folded_json,
     folded_text,
+    is_list,
     link,
     link_to,
     moment,
@@ -176,7 +177,7 @@ class ToolCallAdmin(RecordedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
-        if request.resolver_match and request.resolver_match.url_name.endswith("_changelist"):
+        if is_list(request):
             return rows.defer("arguments", "response", "changes", "documents", "case__answer")
         return rows
 
@@ -279,7 +280,7 @@ class StateSnapshotAdmin(LookingAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[StateSnapshot]:
         rows = super().get_queryset(request)
-        if request.resolver_match and request.resolver_match.url_name.endswith("_changelist"):
+        if is_list(request):
             return rows.defer("state")
         return rows
 

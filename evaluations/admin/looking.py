@@ -63,6 +63,12 @@ class LookingAdmin(ModelAdmin):
         return False
 
 
+def is_list(request: HttpRequest) -> bool:
+    """Whether the page is a list: it then leaves the large values in the database."""
+    match = request.resolver_match
+    return match is not None and (match.url_name or "").endswith("_changelist")
+
+
 def tag(word: Any) -> SafeString | str:
     """A stored word (a state, a verdict, a class) with its tone; the word itself always shows."""
     if not word:

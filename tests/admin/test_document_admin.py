@@ -178,6 +178,15 @@ def test_registering_an_older_agent_version_again_says_it_is_there(editor, store
     assert any("already stored as version 1.0.0" in message for message in said(response))
 
 
+def test_a_twin_that_its_scenarios_no_longer_fit_is_saved_with_a_warning(editor, stored) -> None:
+    """A comparison would refuse to start: who changed the twin should know first."""
+    text = documents.TWIN.replace("lookup_order", "find_order")
+    response = editor.post(change_url("twin"), {"text": text, "based_on": "1"}, follow=True)
+    saved, warning = said(response)
+    assert "saved as version 2" in saved
+    assert "Scenario refund does not fit it: spec.expectations[0].tool" in warning
+
+
 # ------------------------------------------------------------------------ conflicts
 
 
