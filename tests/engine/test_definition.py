@@ -130,6 +130,7 @@ def test_a_definition_is_frozen():
                 "preconditions": [{"path": "args.x", "matches": "(?=a)"}],
             }
         },
+        {"handler": {"kind": "mutate", "effects": [{"op": "append", "path": "a"}]}},
         {"inputSchema": {"type": "zzz"}, **ECHO},
         {"effectKey": "{", **ECHO},
         {"tenantPath": "", **ECHO},

@@ -184,6 +184,14 @@ def test_keywords_that_search_keys(schema, good, bad):
     assert compiled.problems(bad)
 
 
+def test_a_schema_deeper_than_python_is_refused_and_no_crash():
+    schema: dict = {}
+    for _ in range(400):
+        schema = {"allOf": [schema]}
+    with pytest.raises(SchemaError, match="nested too deeply"):
+        compile_schema(schema)
+
+
 def test_nested_values_deeper_than_python_are_a_problem_and_no_crash():
     value = None
     for _ in range(5000):

@@ -392,6 +392,8 @@ def _compile_precondition(spec: Mapping[str, Any]) -> Precondition:
 def _compile_effect(spec: Mapping[str, Any]) -> Effect:
     op = EFFECT_OPS[spec["op"]]
     operand = None if op.operand is None else spec.get(op.operand, op.default)
+    if operand is MISSING:
+        raise ValueError(f"op {spec['op']} needs a {op.operand}")
     return Effect(op, parse_path_template(spec["path"]), parse_template(operand))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 from jsonschema.exceptions import SchemaError as JsonSchemaError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -76,13 +76,12 @@ def compile_schema(schema: Any) -> Schema:
     that leaves the schema or leads nowhere, or a schema that contains itself without end.
     """
     try:
-        _Checker.check_schema(schema)
-    except JsonSchemaError as error:
-        reason = str(error.cause) if isinstance(error.cause, PatternError) else error.message[:200]
-        raise SchemaError(_place(error) + reason) from None
-    registry: Registry[Any] = Registry()
-    _check_references(schema, registry)
-    _check_circles(schema, registry)
+        _check_against_metaschema(schema)
+        registry: Registry[Any] = Registry()
+        _check_references(schema, registry)
+        _check_circles(schema, registry)
+    except RecursionError:
+        raise SchemaError("the schema is nested too deeply") from None
     return Schema(_Validator(schema, registry=registry, format_checker=None), quick_acceptance(schema))
 
 
@@ -192,20 +191,17 @@ def _is_pattern(value: object) -> bool:
     return True
 
 
-def _metaschema_checker() -> Any:
-    """The validator class whose `check_schema` also tries every pattern with RE2."""
-    formats = Draft202012Validator.FORMAT_CHECKER.__class__(formats=())
-    formats.checks("regex", raises=PatternError)(_is_pattern)
-
-    class Checker:
-        @staticmethod
-        def check_schema(schema: Any) -> None:
-            Draft202012Validator.check_schema(schema, format_checker=formats)
-
-    return Checker
+_REGEX_FORMAT: Final = FormatChecker(formats=())
+_REGEX_FORMAT.checks("regex", raises=PatternError)(_is_pattern)
 
 
-_Checker: Final = _metaschema_checker()
+def _check_against_metaschema(schema: Any) -> None:
+    """SchemaError for what is no schema, and for a pattern, wherever it stands, that RE2 refuses."""
+    try:
+        Draft202012Validator.check_schema(schema, format_checker=_REGEX_FORMAT)
+    except JsonSchemaError as error:
+        reason = str(error.cause) if isinstance(error.cause, PatternError) else error.message[:200]
+        raise SchemaError(_place(error) + reason) from None
 
 
 # --- references -----------------------------------------------------------------------------------
@@ -259,8 +255,8 @@ def _target(reference: str, keyword: str, resolver: Any) -> Any:
     if not isinstance(target, (dict, bool)):
         raise SchemaError(f"{keyword} {describe(reference)} leads to {kind_of(target)}, not to a schema")
     try:
-        _Checker.check_schema(target)  # a place the metaschema does not know, such as an extension keyword
-    except JsonSchemaError:
+        _check_against_metaschema(target)  # it may stand where the metaschema expects no schema
+    except SchemaError:
         raise SchemaError(
             f"{keyword} {describe(reference)} leads to something that is not a schema"
         ) from None
