@@ -27,7 +27,9 @@ from reviews.errors import (
     ReviewConflict,
     ReviewError,
 )
+from reviews.evidence import evidence_digest
 from reviews.models import Decision, QueueEntry, QueueReason, Review
+from reviews.reconciling import OVERRIDDEN, WITHDRAWN
 from reviews.roles import DECIDE, require
 from reviews.services import needs
 from reviews.services.outlook import refusals
@@ -199,7 +201,7 @@ def _decide(
     )
     effect = set_effective_status(result=result, status=status)
     audit.record(
-        action="review_withdrawn" if withdraws else "result_overridden",
+        action=WITHDRAWN if withdraws else OVERRIDDEN,
         subject_type="result",
         subject_id=result.pk,
         subject_label=_label(result),
@@ -316,6 +318,7 @@ def _evidence(result: ExpectationResult) -> dict[str, Any]:
         "scenario_digest": pair.scenario_version.digest,
         "twin_digest": pair.twin_version.digest,
         "final_state_digest": case.final_state_digest,
+        "evidence_digest": evidence_digest(pair.pk),
         "expectation": result.expectation_id,
         "critical": result.critical,
         "measured": {"status": result.status, "label": result.label, "reason": result.reason},

@@ -225,7 +225,10 @@ def run_command(*arguments: str) -> tuple[int, str]:
 
 def test_the_command_says_intact_and_where_the_log_ends():
     last = write(3)[-1]
-    assert run_command() == (0, f"intact: 3 entries\nhead 3:{last.entry_hash}\n")
+    assert run_command() == (
+        0,
+        f"intact: 3 entries, and every decision is as it was recorded\nhead 3:{last.entry_hash}\n",
+    )
     assert run_command("--anchor", f"3:{last.entry_hash}")[0] == 0
 
 

@@ -7,12 +7,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from reviews import audit
+from reviews.reconciling import decision_problems
 
 
 class Command(BaseCommand):
     help = (
-        "Checks the hash chain of the audit log from its first entry to its head. "
-        "Exit status: 0 intact, 1 broken (the first broken entry and why it is broken are printed)."
+        "Checks the hash chain of the audit log from its first entry to its head, then that reviews, results "
+        "and the evidence of each decision still are what was recorded. "
+        "Exit status: 0 intact, 1 broken (what is broken, where and why is printed)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,7 +31,12 @@ class Command(BaseCommand):
             self.stderr.write(f"BROKEN at entry {found.sequence} ({found.kind}): {found.detail}.")
             self.stderr.write(f"{report.entries} entries before it are as they were recorded.")
             sys.exit(1)
-        self.stdout.write(f"intact: {report.entries} entries")
+        if problems := decision_problems():
+            self.stderr.write("The log is intact, but what it records was changed:")
+            for problem in problems:
+                self.stderr.write(f"BROKEN: {problem}.")
+            sys.exit(1)
+        self.stdout.write(f"intact: {report.entries} entries, and every decision is as it was recorded")
         self.stdout.write(f"head {report.head_sequence}:{report.head_hash}")
 
 

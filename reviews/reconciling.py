@@ -1,0 +1,63 @@
+"""Holding decisions against the audit log: do reviews, results and evidence still say what was recorded?
+
+The chain proves that nobody changed the log. This proves that nobody changed what the log is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from evaluations.models import ExpectationResult
+from reviews.evidence import evidence_digest
+from reviews.models import AuditEntry, Review
+
+OVERRIDDEN, WITHDRAWN = "result_overridden", "review_withdrawn"
+CHUNK = 200
+SHOWN = 20
+
+
+def decision_problems() -> list[str]:
+    """What does not agree with the log, at most 20 sentences. Memory does not grow with the log."""
+    return list(islice(_problems(), SHOWN))
+
+
+def _problems() -> Iterator[str]:
+    entries = AuditEntry.objects.filter(action__in=[OVERRIDDEN, WITHDRAWN]).order_by("sequence")
+    recorded, last = 0, 0
+    while chunk := list(entries.filter(sequence__gt=last)[:CHUNK]):
+        reviews = Review.objects.select_related("result__case").in_bulk(
+            [entry.after.get("review") for entry in chunk]
+        )
+        for entry in chunk:
+            yield from _entry_problems(entry, reviews.get(entry.after.get("review")))
+        recorded, last = recorded + len(chunk), chunk[-1].sequence
+    stored = Review.objects.count()
+    if stored > recorded:
+        yield f"{stored - recorded} of {stored} reviews have no entry in the log"
+    yield from _status_problems()
+
+
+def _entry_problems(entry: AuditEntry, review: Review | None) -> Iterator[str]:
+    if review is None:
+        yield f"entry {entry.sequence}: the review it records is gone"
+        return
+    now = (str(review.result_id), review.reviewer_id, review.decision, review.note, review.status_after)
+    then = (entry.subject_id, entry.actor_id, entry.after["decision"], entry.note, entry.after["status"])
+    if now != then:
+        yield f"entry {entry.sequence}: review {review.pk} no longer says what was recorded"
+    if evidence_digest(review.result.case.pair_id) != entry.after["evidence_digest"]:
+        yield f"entry {entry.sequence}: what review {review.pk} was decided on was changed afterwards"
+
+
+def _status_problems() -> Iterator[str]:
+    """Results whose effective status is neither the standing decision nor, without one, what was measured."""
+    standing = Review.objects.standing().filter(result=OuterRef("pk")).order_by("-id").values("decision")[:1]
+    counts = Coalesce(Subquery(standing), F("status"))
+    strayed = ExpectationResult.objects.annotate(counts=counts).exclude(effective_status=F("counts"))
+    for result in strayed.order_by("pk").only("pk", "expectation_id", "effective_status")[:SHOWN]:
+        name = f"result {result.pk} ({result.expectation_id})"
+        yield f"{name} counts as {result.effective_status}, which nobody decided"
