@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.verdicts import OUTCOME_TYPES
 from evaluations.models import (
     Case,
     CaseClass,
@@ -136,16 +137,33 @@ def _unmeasured(comparison: Comparison) -> Iterator[QueueEntry]:
 
 
 def _contradicted(comparison: Comparison) -> Iterator[QueueEntry]:
+    # The first check that disproves the claim says more than that there is one.
+    disproving = ExpectationResult.objects.filter(
+        case=OuterRef("pk"), type__in=OUTCOME_TYPES, status=ResultStatus.FAIL
+    ).order_by("position")
     rows = (
         Case.objects.filter(pair__comparison=comparison, contradiction=True)
         .order_by("pair_id", "run__side")
-        .values_list("pair_id", "pair__class_rank", "pair__severity_rank", "run__side", "claimed_outcome")
+        .annotate(
+            check_id=Subquery(disproving.values("expectation_id")[:1]),
+            check_reason=Subquery(disproving.values("reason")[:1]),
+        )
+        .values_list(
+            "pair_id",
+            "pair__class_rank",
+            "pair__severity_rank",
+            "run__side",
+            "claimed_outcome",
+            "check_id",
+            "check_reason",
+        )
     )
     for (pair_id, class_rank, severity_rank), cases in groupby(rows.iterator(BATCH), key=lambda row: row[:3]):
         need = _Need()
-        for _, _, _, side, claim in cases:
+        for _, _, _, side, claim, check_id, reason in cases:
             need.sides.add(side)
-            need.lines.append(f"{side.lower()}: claims {claim}; the tools recorded otherwise")
+            recorded = _check(check_id, reason) if check_id else "the tools recorded otherwise"
+            need.lines.append(f"{side.lower()} claims {claim}, but {recorded}")
         yield need.entry(pair_id, QueueReason.CONTRADICTION, _priority(class_rank, severity_rank))
 
 
@@ -178,4 +196,8 @@ def _reason_of(status: str) -> QueueReason:
 
 
 def _line(side: str, expectation_id: str, reason: str) -> str:
-    return f"{side.lower()} {expectation_id}: {reason}"
+    return f"{side.lower()} {_check(expectation_id, reason)}"
+
+
+def _check(expectation_id: str, reason: str) -> str:
+    return f"{expectation_id}: {reason}"

@@ -55,7 +55,7 @@ def test_a_concluded_comparison_puts_what_needs_a_person_into_the_queue():
     comparison_concluded.send(sender=Comparison, comparison=comparison)
     assert reasons(error) == {"ERROR": "candidate a: expected 1, got 2"}
     assert list(reasons(skipped)) == ["SKIPPED_CRITICAL"]
-    assert reasons(claimed) == {"CONTRADICTION": "candidate: claims SUCCESS; the tools recorded otherwise"}
+    assert reasons(claimed) == {"CONTRADICTION": "candidate claims SUCCESS, but a: expected 1, got 2"}
     assert reasons(unreachable) == {"INCOMPLETE": unreachable.reason}
     assert reasons(fine) == {}
     assert QueueEntry.objects.get(pair=skipped).side == "BASELINE"
