@@ -302,3 +302,50 @@ def test_a_faulted_leak_that_reached_nobody_is_none() -> None:
         faults=[fault("list", "http_500")],
     )
     assert result["status"] == "PASS"
+
+
+def test_a_record_that_changed_hands_is_known_to_its_former_owner() -> None:
+    give = {"op": "set", "path": "bookings.{ref}.tenant", "value": "{to}"}
+    tools = {"give": {"handler": {"kind": "mutate", "effects": [give]}}}
+    state = {
+        "bookings": {
+            "N": {"tenant": "north", "deep": {"n": "Red Fox"}},
+            "S": {"tenant": "south", "n": "Otter"},
+        }
+    }
+    for ref, to, said in (("N", "south", "Red Fox"), ("S", "north", "Otter")):
+        result = only(
+            {"type": "noCrossTenantAccess"},
+            [call("give", ref=ref, to=to)],
+            answer={"output": said},
+            tools=tools,
+            state=state,
+            twin_spec={"tenantKey": "tenant"},
+            context={"tenant": "north"},
+        )
+        assert result["status"] == "PASS"
+
+
+def test_a_foreign_value_that_came_up_during_the_case_counts() -> None:
+    tools = {
+        "book": {
+            "handler": {"kind": "mutate", "effects": [{"op": "append", "path": "list", "value": "{all}"}]}
+        }
+    }
+    for tenant, status in (("south", "FAIL"), ("north", "PASS"), (None, "PASS"), ("", "PASS")):
+        result = only(
+            {"type": "noCrossTenantAccess"},
+            [call("book", all={"tenant": tenant, "name": "Quiet Otter"})],
+            answer={"output": "Quiet Otter"},
+            tools=tools,
+            state={"list": [{"tenant": "south", "name": "Old Badger"}]},
+            twin_spec={"tenantKey": "tenant"},
+            context={"tenant": "north"},
+            faults=[fault("book", "timeout_after_mutation")],
+        )
+        assert result["status"] == status, tenant
+
+
+def test_the_start_is_read_once_for_each_tenant() -> None:
+    for tenant, status in (("north", "FAIL"), ("south", "PASS"), ("north", "FAIL")):
+        assert access([], "Zebra Umbrella", tenant=tenant)["status"] == status
