@@ -10,8 +10,9 @@ from django.db import OperationalError
 from evaluations import dispatch
 from evaluations.services import claims, recovery, running
 
-# A task aims at this long: short enough to be acknowledged soon, long enough to be worth its messages.
-CHUNK_SECONDS = 2.0
+# After this long a task makes room for others and wakes one more: it is acknowledged soon, and a comparison
+# with many cases does not keep others waiting.
+TURN_SECONDS = 2.0
 
 
 @shared_task(
@@ -22,14 +23,23 @@ CHUNK_SECONDS = 2.0
     max_retries=8,
 )
 def run_chunk(comparison_id: int, limit: int = dispatch.FIRST_CHUNK, after_id: int = 0) -> None:
-    """Run some cases of a comparison; while there may be more, wake one worker to go on."""
+    """Run cases of a comparison for one turn; while there may be more, wake one worker to go on.
+
+    Chunks grow with the speed of the cases: slow ones spread over the workers, fast ones cost few queries.
+    """
     started = time.monotonic()
-    report = running.run_chunk(comparison_id, limit=limit, after_id=after_id)
-    if report.claimed:
-        seconds = max(time.monotonic() - started, 0.001)
-        faster = report.claimed * CHUNK_SECONDS / seconds
-        following = int(min(max(faster, 1), 4 * limit, claims.CHUNK_SIZE))
-        dispatch.deliver(run_chunk, comparison_id, limit=following, after_id=report.last_id)
+    while (report := running.run_chunk(comparison_id, limit=limit, after_id=after_id)).claimed:
+        now = time.monotonic()
+        limit, after_id = next_limit(report.claimed, report.seconds, limit), report.last_id
+        if now - started >= TURN_SECONDS:
+            dispatch.deliver(run_chunk, comparison_id, limit=limit, after_id=after_id)
+            return
+
+
+def next_limit(cases: int, seconds: float, limit: int) -> int:
+    """As many cases as fit into a quarter of a turn, at most four times what was tried before."""
+    fitting = cases * TURN_SECONDS / 4 / max(seconds, 0.001)
+    return int(min(max(fitting, 1), 4 * limit, claims.CHUNK_SIZE))
 
 
 @shared_task(name="evaluations.tasks.recover")

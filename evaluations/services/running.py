@@ -39,6 +39,7 @@ class ChunkReport:
     claimed: int
     stored: int
     last_id: int = 0
+    seconds: float = 0.0
 
 
 def run_chunk(
@@ -49,7 +50,7 @@ def run_chunk(
     on_stored: Callable[[int], object] | None = None,
 ) -> ChunkReport:
     """Claim and run up to `limit` cases of a comparison. `on_stored` is told how many were just stored."""
-    token = claims.new_token()
+    started, token = time.monotonic(), claims.new_token()
     ids = claims.claim_cases(comparison_id, token=token, limit=limit, after_id=after_id)
     ended = 0 if ids else end_exhausted(comparison_id)
     chunk = _Chunk(token, on_stored)
@@ -60,7 +61,7 @@ def run_chunk(
         raise
     if not ids or len(ids) < limit:
         conclude_if_done(comparison_id)
-    return ChunkReport(claimed=len(ids), stored=chunk.stored + ended, last_id=ids[-1] if ids else 0)
+    return ChunkReport(len(ids), chunk.stored + ended, ids[-1] if ids else 0, time.monotonic() - started)
 
 
 def end_exhausted(comparison_id: int | None = None) -> int:

@@ -335,24 +335,32 @@ def test_a_delivery_more_than_needed_changes_nothing(given: Any, compared: Any) 
     assert set(Case.objects.values_list("attempts", flat=True)) == {1}
 
 
-def test_a_task_goes_on_while_there_may_be_more(
-    given: Any, start: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_makes_room_after_its_turn(given: Any, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     given(*(documents.scenario(f"s{number}") for number in range(6)))
     comparison = start()
+    monkeypatch.setattr(tasks, "TURN_SECONDS", 0.0)
     queue: list[Any] = [((comparison.pk,), {"limit": 4})]
     monkeypatch.setattr(
         "evaluations.tasks.run_chunk.apply_async", lambda args, kwargs, **_: queue.append((args, kwargs))
     )
-    limits = []
+    turns = 0
     while queue:
         args, kwargs = queue.pop()
-        limits.append(kwargs["limit"])
         tasks.run_chunk(*args, **kwargs)
+        turns += 1
+    assert turns > 1
     comparison.refresh_from_db()
     assert comparison.state == "COMPLETED"
-    # Fast cases: the chunks grow.
-    assert limits[:2] == [4, 16]
+
+
+@pytest.mark.parametrize(
+    ("cases", "seconds", "limit", "following"),
+    [(4, 0.01, 4, 16), (4, 8.0, 4, 1), (16, 1.0, 16, 8), (100, 0.0001, 100, 100), (1, 60.0, 1, 1)],
+)
+def test_chunks_grow_with_the_speed_of_the_cases(
+    cases: int, seconds: float, limit: int, following: int
+) -> None:
+    assert tasks.next_limit(cases, seconds, limit) == following
 
 
 def test_a_failing_database_releases_what_was_not_tried(
