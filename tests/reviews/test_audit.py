@@ -16,7 +16,7 @@ from reviews.errors import AuditLogError
 from reviews.filters import AuditFilter
 from reviews.models import AuditEntry, AuditHead
 from tests.reviews.conftest import person
-from tests.triggers import triggers_lifted
+from tests.reviews.tampering import tamper
 
 pytestmark = pytest.mark.django_db
 
@@ -24,12 +24,6 @@ pytestmark = pytest.mark.django_db
 def write(count: int = 1, **fields) -> list[AuditEntry]:
     values = {"action": "thing_done", "subject_type": "thing", **fields}
     return [audit.record(subject_id=number, **values) for number in range(count)]
-
-
-def tamper(sql: str, *values) -> None:
-    """Change rows behind the application's back, as somebody with the database's password would."""
-    with triggers_lifted(connection), connection.cursor() as cursor:
-        cursor.execute(sql, values)
 
 
 def broken() -> tuple[int, str]:

@@ -3,7 +3,6 @@
 import uuid
 
 import pytest
-from django.db import connection
 
 from reviews import services
 from reviews.evidence import evidence_digest
@@ -11,14 +10,9 @@ from reviews.models import Review
 from reviews.reconciling import decision_problems
 from tests.models import factories
 from tests.reviews.conftest import NOTE, result_of
-from tests.triggers import triggers_lifted
+from tests.reviews.tampering import tamper
 
 pytestmark = pytest.mark.django_db
-
-
-def tamper(sql: str, *values) -> None:
-    with triggers_lifted(connection), connection.cursor() as cursor:
-        cursor.execute(sql, values)
 
 
 @pytest.fixture
