@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,8 @@ from django.test import Client
 
 from evaluations.models import CLASS_RANKS, UNCLASSIFIED_RANK
 from tests.models import factories
+from tests.pages.browser import WIDTHS, chromium, log_in
+from tests.pages.served import PASSWORD, Served, prepared, serving
 from tests.triggers import flush_lifts_triggers
 from twins.models import TwinVersion
 
@@ -118,3 +120,52 @@ def compared_pair(comparison: Any, classification: str | None, **fields: Any) ->
                 reason=f"{name}: expected 1, got 2" if status == "FAIL" else "",
             )
     return pair
+
+
+# ------------------------------------------------------------ the site in a real browser
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The demo, served by `manage.py serve` with its own worker; one account per role."""
+    served = prepared(tmp_path_factory.mktemp("served"))
+    with serving(served):
+        yield served
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser: Any, site: Served) -> Iterator[Callable[..., Any]]:
+    """`visit("viewer")`: a page logged in as this role, in a window of its own; fails on any page error."""
+    contexts, problems = [], []
+
+    def open_page(role: str = "viewer", *, width: str = "desk", scheme: str = "light", **options: Any) -> Any:
+        size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
+        context = browser.new_context(
+            viewport=size, color_scheme=scheme, base_url=site.url, reduced_motion="reduce", **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console",
+            lambda message: problems.append(message.text) if "Security Policy" in message.text else None,
+        )
+        page.on(
+            "request",
+            lambda request: problems.append(request.url) if not request.url.startswith(site.url) else None,
+        )
+        if role:
+            log_in(page, site.url, role, PASSWORD)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not problems, problems
