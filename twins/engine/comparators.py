@@ -50,7 +50,12 @@ def compile_comparators(mapping: Mapping[str, Any]) -> Comparators:
         raise ComparatorError(f"unknown comparator {unknown[0]}; there are {', '.join(COMPARATORS)}")
     if not mapping:
         mapping = {"exists": True}
-    return Comparators(tuple(_COMPILERS[name](mapping[name]) for name in COMPARATORS if name in mapping))
+    return Comparators(tuple(compile_check(name, mapping[name]) for name in COMPARATORS if name in mapping))
+
+
+def compile_check(name: str, operand: Any) -> Check:
+    """The check of one comparator. Raises as `compile_comparators` does, KeyError for an unknown name."""
+    return _COMPILERS[name](operand)
 
 
 def _equals(expected: Any) -> Check:

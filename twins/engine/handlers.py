@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from .adapters import AdapterAnswer, AdapterCall, AdapterRefusal, RegisteredAdapter, find_adapter
 from .bounds import MAX_ANSWER, TooLarge, weigh
-from .comparators import COMPARATORS, ComparatorError, Comparators, compile_comparators
+from .comparators import COMPARATORS, ComparatorError, Comparators, compile_check, compile_comparators
 from .paths import Segments, length_of, lookup
 from .patterns import PatternError
 from .records import Answer, error, success
@@ -199,17 +199,18 @@ class Precondition:
         root, *segments = self.path.render(scope)
         base = getattr(scope, str(root))
         actual = _find(self.path, tuple(segments), base)
-        if self._compiled(scope).check(actual) is None:
-            return None
-        return self.error.render(scope)
+        return None if self._holds(actual, scope) else self.error.render(scope)
 
-    def _compiled(self, scope: Scope) -> Comparators:
+    def _holds(self, actual: Any, scope: Scope) -> bool:
         if self.comparators is not None:
-            return self.comparators
+            return self.comparators.check(actual) is None
         try:
-            return compile_comparators({name: one.render(scope) for name, one in self.templates.items()})
+            checks = [
+                compile_check(name, template.render(scope)) for name, template in self.templates.items()
+            ]
         except (ComparatorError, PatternError) as problem:
             raise TemplateError(f"a precondition cannot be checked: {problem}") from None
+        return all(check(actual) is None for check in checks)
 
 
 @dataclass(frozen=True, slots=True)

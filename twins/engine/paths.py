@@ -191,6 +191,12 @@ def format_path(segments: Sequence[Segment]) -> str:
     return "".join(map(_format_segment, segments)).removeprefix(".")
 
 
+def join_path(text: str, segment: Segment) -> str:
+    """The canonical text of one segment more; '' is the text of no segment."""
+    part = _format_segment(segment)
+    return text + part if text else part.removeprefix(".")
+
+
 def _format_segment(segment: Segment) -> str:
     if not isinstance(segment, str):
         return f"[{int(segment)}]"

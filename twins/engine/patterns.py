@@ -33,9 +33,11 @@ class Pattern:
     def search(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text."""
         try:
-            return self._compiled.search(text) is not None
+            encoded = text.encode()
         except UnicodeEncodeError:
             return False  # a lone surrogate is no character: nothing is found in such a text
+        # Searching bytes spares the wrapper's translation of byte offsets, which nobody asks for.
+        return self._compiled.search(encoded) is not None
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from .bounds import MAX_GROWTH, MAX_VALUE, TooLarge, weigh
-from .paths import Flexible, Segment, Segments, format_path, lookup, split_path
+from .paths import Flexible, Segment, Segments, format_path, join_path, lookup, split_path
 from .values import MISSING, is_number, kind_of
 
 Change = dict[str, Any]
@@ -155,7 +156,9 @@ class Draft:
             self.growth += weigh(value, MAX_VALUE, len(segments))
         except TooLarge as error:
             raise EffectError(f"the value for {format_path(segments)[:200]} is too large: {error}") from None
-        self.growth += sum(len(segment) for segment in segments if isinstance(segment, str))
+        for segment in segments:
+            if isinstance(segment, str):
+                self.growth += len(segment)
         if self.growth > MAX_GROWTH:
             raise EffectError(f"the effects of this case have added more than {MAX_GROWTH} characters")
 
@@ -200,10 +203,9 @@ def changes_between(before: Any, after: Any, touched: Iterable[Segments] | None 
     Objects are compared by key and lists by index; a container that appears or disappears is one entry.
     Identical objects are not looked into. With `touched`, only those places are: all else must be shared.
     """
-    places: list[tuple[Segments, Any, Any]] = []
-    _differences((), before, after, None if touched is None else _tree(touched), places)
-    changes = [_change(format_path(path), old, new) for path, old, new in places]
-    changes.sort(key=lambda change: change["path"])
+    changes: list[Change] = []
+    _differences("", before, after, None if touched is None else _tree(touched), changes)
+    changes.sort(key=itemgetter("path"))
     return tuple(changes)
 
 
@@ -223,9 +225,7 @@ def _tree(paths: Iterable[Segments]) -> _Touched:
     return root
 
 
-def _differences(
-    path: Segments, before: Any, after: Any, touched: _Touched, found: list[tuple[Segments, Any, Any]]
-) -> None:
+def _differences(path: str, before: Any, after: Any, touched: _Touched, found: list[Change]) -> None:
     if before is after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -234,7 +234,7 @@ def _differences(
             inner = None if touched is None else touched[key]
             old, new = before.get(key, MISSING), after.get(key, MISSING)
             if old is not new:
-                _differences((*path, key), old, new, inner, found)
+                _differences(join_path(path, key), old, new, inner, found)
     elif isinstance(before, list) and isinstance(after, list):
         indexes: Iterable[Any] = touched if touched is not None else range(max(len(before), len(after)))
         for index in indexes:
@@ -242,9 +242,9 @@ def _differences(
             old = before[index] if index < len(before) else MISSING
             new = after[index] if index < len(after) else MISSING
             if old is not new:
-                _differences((*path, index), old, new, inner, found)
+                _differences(join_path(path, index), old, new, inner, found)
     elif not _same_scalar(before, after):
-        found.append((path, before, after))
+        found.append(_change(path or "$", before, after))
 
 
 def _same_scalar(before: Any, after: Any) -> bool:
