@@ -24,7 +24,7 @@ from evaluations.models import (
     PairedCase,
     Side,
 )
-from evaluations.services.concluding import _verdict as comparison_verdict
+from evaluations.services.concluding import comparison_verdict
 from evaluations.services.pairing import Compared, StoredSide, compare_pair
 
 

@@ -29,7 +29,7 @@ class ReviewAdmin(LookingAdmin):
     list_filter = ("decision", "reviewer")
     search_fields = ("note", "result__expectation_id", "result__case__pair__scenario_name")
     action_form = NoteForm
-    actions = ("withdraw",)
+    actions: Any = ("withdraw",)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Review]:
         return Review.objects.for_list()
@@ -82,7 +82,7 @@ class QueueEntryAdmin(LookingAdmin):
     list_filter = ("state", "reason", "reserved_by", "assigned_to")
     search_fields = ("pair__scenario_name", "detail")
     action_form = NoteForm
-    actions = ("close", "release")
+    actions: Any = ("close", "release")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[QueueEntry]:
         return QueueEntry.objects.for_list()

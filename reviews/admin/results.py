@@ -38,7 +38,7 @@ class DecisionForm(forms.Form):
 class DecidableResultAdmin(ExpectationResultAdmin):
     """The results as the evaluations room shows them, with one action more."""
 
-    actions = ("override",)
+    actions: Any = ("override",)
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(DECIDE)

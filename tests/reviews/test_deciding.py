@@ -421,3 +421,35 @@ def test_the_same_batch_again_decides_nothing_twice(ann):
     }
     assert services.override_results(**values, actor=ann) == services.override_results(**values, actor=ann)
     assert Review.objects.count() == 1
+
+
+# ------------------------------------------------------------------------------------------------- lists
+
+
+def test_a_list_of_a_hundred_reviews_takes_one_query(ann, bob, django_assert_num_queries):
+    comparison = factories.comparison(state="COMPLETED")
+    for _ in range(25):
+        pair = paired({"a": "PASS"}, {"a": "FAIL"}, comparison=comparison)
+        seen = 0
+        for decision, actor in (("PASS", ann), ("FAIL", bob), ("PASS", ann), ("FAIL", ann)):
+            seen = decide(result_of(pair, "a"), decision, actor, seen).pk
+    with django_assert_num_queries(1):
+        reviews = list(Review.objects.for_list())
+        for review in reviews:
+            assert review.reviewer.username in ("ann", "bob")
+            assert review.result.case.run.side == "CANDIDATE"
+            assert review.result.case.pair.comparison.agent.name == "helper"
+            assert not hasattr(review, "withdrawn_by")
+    assert [review.pk for review in reviews] == sorted((review.pk for review in reviews), reverse=True)
+    assert Review.objects.by(bob.pk).for_list().older_than(reviews[10].pk).count() == 22
+    with django_assert_num_queries(1):
+        history = list(Review.objects.on_pair(pair.pk))
+        assert [(review.decision, review.reviewer.username) for review in history][-1] == ("FAIL", "ann")
+        assert len(history) == 4
+
+
+def test_the_forms_of_a_page_learn_what_was_seen_in_one_query(timeout_case, ann, django_assert_num_queries):
+    decided, other = result_of(timeout_case, "refunded-amount"), result_of(timeout_case, "no-double-refund")
+    review = decide(decided, "PASS", ann)
+    with django_assert_num_queries(1):
+        assert services.latest_review_ids([decided.pk, other.pk]) == {decided.pk: review.pk, other.pk: 0}
