@@ -3,8 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
+PORT ?= 8000
 
-.PHONY: demo test check bench migrate schemas clean
+.PHONY: demo test check bench browser schemas clean
 
 # The virtual environment is remade only when the pinned requirements change.
 $(VENV)/.installed: requirements.txt requirements-dev.txt
@@ -12,13 +13,15 @@ $(VENV)/.installed: requirements.txt requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $@
 
-# Runs the refund agent 1.2.4 against 1.3.0 on nine scenarios and prints what the tools recorded.
-# Status 3 means that the comparison found new failures: exactly what this demo is about.
-demo: export DJANGO_DEBUG = 1
+# Runs the refund agent 1.2.4 against 1.3.0 on nine scenarios, prints what the tools recorded, then serves the
+# pages with these comparisons on the loopback address until Ctrl-C. Status 3 of `compare` means that the
+# candidate fails where the baseline did not: exactly what this demo is about.
 demo: $(VENV)/.installed
 	@$(MANAGE) migrate --verbosity 0
 	@$(MANAGE) seed_demo
 	@$(MANAGE) compare support-refund-agent --baseline 1.2.4 --candidate 1.3.0 || test $$? -eq 3
+	@$(MANAGE) demo_accounts
+	@$(MANAGE) serve --port $(PORT)
 
 test: $(VENV)/.installed check
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
@@ -29,6 +32,13 @@ check: $(VENV)/.installed
 	$(BIN)/mypy
 	$(MANAGE) makemigrations --check --dry-run
 	$(MANAGE) write_schemas --check
+
+# A Chromium for the browser tests, where none is installed: Debian's package as root, else Playwright's download.
+browser: $(VENV)/.installed
+	$(BIN)/python -m tests.browser.chromium || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	  then apt-get update -qq && apt-get install -y -qq chromium; \
+	  else $(BIN)/python -m playwright install chromium; fi
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench

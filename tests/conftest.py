@@ -6,6 +6,8 @@ that starts with ``NOT TESTED``. The summary repeats those lines loudly, so nobo
 
 import pytest
 
+from tests.triggers import flush_lifts_triggers  # noqa: F401 - a fixture for every test that commits
+
 LOUD = "NOT TESTED"
 
 
