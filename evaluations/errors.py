@@ -47,3 +47,10 @@ class ClaimLostError(EvaluationError):
     """The lease ran out and somebody else took the case: nothing of this attempt is stored."""
 
     code = "claim_lost"
+
+
+def database_problem(problem: Exception) -> str:
+    """What a command says, on one line, when the database fails it."""
+    text = " ".join(str(problem).split())
+    hint = "; has it been migrated?" if "no such table" in text or "does not exist" in text else ""
+    return f"the database cannot be used ({text}){hint}"

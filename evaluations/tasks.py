@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from celery import shared_task
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
 from evaluations import dispatch
 from evaluations.services import claims, recovery, running
@@ -17,7 +17,7 @@ TURN_SECONDS = 2.0
 
 @shared_task(
     name="evaluations.tasks.run_chunk",
-    autoretry_for=(OperationalError,),
+    autoretry_for=(OperationalError, InterfaceError),
     retry_backoff=1,
     retry_backoff_max=30,
     max_retries=8,

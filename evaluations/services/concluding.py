@@ -50,7 +50,7 @@ def conclude_if_done(comparison_id: int) -> bool:
         return False
     try:
         classify_pairs(comparison_id)
-        return _end(comparison_id, *_verdict(comparison_id))
+        return _end(comparison_id, *comparison_verdict(comparison_id))
     except DatabaseError:
         raise  # the sweep tries again
     except Exception as broken:
@@ -107,7 +107,7 @@ def _columns(pair: PairedCase, sides: Mapping[tuple[int, str], StoredSide]) -> M
     }
 
 
-def _verdict(comparison_id: int) -> tuple[str, str]:
+def comparison_verdict(comparison_id: int) -> tuple[str, str]:
     """COMPLETED, or INCOMPLETE with the reasons that occur most."""
     incomplete = PairedCase.objects.filter(
         comparison_id=comparison_id, classification=CaseClass.INCOMPLETE.value

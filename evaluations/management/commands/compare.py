@@ -18,7 +18,7 @@ from django.db import DatabaseError
 from tqdm import tqdm
 
 from evaluations.dispatch import broker_is_configured
-from evaluations.errors import AlreadyEndedError, EvaluationError, RequestError
+from evaluations.errors import AlreadyEndedError, EvaluationError, RequestError, database_problem
 from evaluations.models import Comparison, ComparisonState
 from evaluations.reporting.json_format import render_json
 from evaluations.reporting.junit_format import render_junit
@@ -76,8 +76,7 @@ class Command(BaseCommand):
         except EvaluationError as problem:
             raise CommandError(problem.detail, returncode=NOT_RUN) from None
         except (DatabaseError, ImproperlyConfigured) as problem:
-            detail = f"the database cannot be used ({str(problem).strip()}); has it been migrated?"
-            raise CommandError(detail, returncode=NOT_RUN) from None
+            raise CommandError(database_problem(problem), returncode=NOT_RUN) from None
         except CommandError:
             raise
         except Exception as problem:

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from evaluations.dispatch import broker_is_configured
+from evaluations.errors import database_problem
 from evaluations.services.recovery import RecoveryReport, recover
 from evaluations.services.waiting import run_here
 
@@ -39,8 +40,7 @@ class Command(BaseCommand):
                 run_here(comparison_id)
                 self.stdout.write(f"comparison {comparison_id} ran to its end")
         except DatabaseError as problem:
-            detail = f"the database cannot be used ({str(problem).strip()}); has it been migrated?"
-            raise CommandError(detail, returncode=NOT_RUN) from None
+            raise CommandError(database_problem(problem), returncode=NOT_RUN) from None
 
     def _say(self, report: RecoveryReport, *, here: bool) -> None:
         self.stdout.write(f"{_counted(report.expired, 'overdue lease')} ended, the cases are queued again")
