@@ -46,7 +46,12 @@ def _lines() -> Iterator[Line]:
 def _engine() -> Iterator[Line]:
     rates = graded_figures()
     graded, copied = rates["graded"], rates["copied"]
-    yield "engine: five calls recorded, four checks", f"{graded:,.0f} cases/s", "at least 3,000", graded >= 3000
+    yield (
+        "engine: five calls recorded, four checks",
+        f"{graded:,.0f} cases/s",
+        "at least 3,000",
+        graded >= 3000,
+    )
     yield "  against a full copy and comparison of the state a call", f"x {graded / copied:.1f}", "", None
     cost = graded / rates["graded_large_state"]
     yield "  cost of a case over 2.8 MB against 6 KB of state", f"x {cost:.2f}", "at most x 2", cost <= 2

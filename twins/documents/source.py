@@ -14,7 +14,7 @@ from typing import Any
 from twins.documents.problems import Problem, Segments
 
 DOCUMENT_BYTES = 1024 * 1024
-# A calls file is no document: an argument in it may be larger than a twin takes, which is the twin's to refuse.
+# A calls file is no document: an argument in it may be larger than a tool takes, and the twin refuses it.
 CALLS_BYTES = 16 * DOCUMENT_BYTES
 NESTING = 64
 TOO_DEEP = f"is nested deeper than {NESTING} levels"
