@@ -86,7 +86,10 @@ class QueueQuerySet(models.QuerySet["QueueEntry"]):
 
     def after(self, priority: int, entry_id: int) -> "QueueQuerySet":
         """What follows this place in the list."""
-        return self.filter(Q(priority__gt=priority) | Q(priority=priority, id__gt=entry_id))
+        # The plain bound is implied by the rest; it lets the index start at the place.
+        return self.filter(
+            Q(priority__gt=priority) | Q(priority=priority, id__gt=entry_id), priority__gte=priority
+        )
 
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):

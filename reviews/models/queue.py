@@ -97,12 +97,13 @@ class QueueEntry(models.Model):
                 name="queue_entry_done_says_by_whom",
             ),
         ]
+        # The list; counts and list of one reason; what people have taken. The state is a column of each index
+        # and not a condition: SQLite looks into the table for every row of a partial index.
         indexes = [
-            models.Index(
-                fields=["priority", "id"],
-                condition=Q(state=QueueState.OPEN),
-                name="queue_entry_open_worst_first",
-            ),
+            models.Index(fields=["state", "priority", "id"], name="queue_entry_worst_first"),
+            models.Index(fields=["state", "reason", "priority", "id"], name="queue_entry_by_reason"),
+            models.Index(fields=["state", "reserved_until"], name="queue_entry_reserved"),
+            models.Index(fields=["state", "assigned_to"], name="queue_entry_assigned"),
         ]
 
     def __str__(self) -> str:
