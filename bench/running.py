@@ -127,7 +127,7 @@ def _in_a_process(*arguments: str) -> Any:
 # ------------------------------------------------------------------------- what such a process does
 
 
-def _prepare() -> None:
+def _prepare(scenarios: int = 9) -> None:
     import django
     from django.core.management import call_command
 
@@ -139,7 +139,7 @@ def _prepare() -> None:
     from twins.services import save_twin
 
     save_twin(document=_twin())
-    for number in range(9):
+    for number in range(scenarios):
         save_scenario(document=_scenario(f"bench-{number}"))
     for version in ("1.0.0", "2.0.0"):
         save_agent(document=_agent(version))
@@ -202,8 +202,14 @@ def _agent(version: str) -> dict[str, Any]:
 def _start(pairs: int) -> Any:
     from evaluations.services.comparisons import start_comparison
 
+    scenarios = -(-pairs // 1000)
     return start_comparison(
-        agent=AGENT, baseline="1.0.0", candidate="2.0.0", scenarios=["bench-0"], trials=pairs, wake=False
+        agent=AGENT,
+        baseline="1.0.0",
+        candidate="2.0.0",
+        scenarios=[f"bench-{number}" for number in range(scenarios)],
+        trials=pairs // scenarios,
+        wake=False,
     )[0]
 
 
@@ -250,7 +256,7 @@ def _measure_here() -> dict[str, Any]:
 def _memory_here(pairs: int) -> dict[str, Any]:
     import resource
 
-    _prepare()
+    _prepare(scenarios=10)
     comparison = _start(pairs)
     from evaluations.services.waiting import run_here
 
@@ -274,7 +280,7 @@ def _main(what: str, *rest: str) -> None:
     elif what == "memory":
         result = _memory_here(int(rest[0]))
     elif what == "start":
-        _prepare()
+        _prepare(scenarios=10)
         result = {"comparison": _start(int(rest[0])).pk}
     else:
         result = _help(int(rest[0]))
