@@ -146,7 +146,7 @@ class Evidence:
 
     @property
     def json_output(self) -> Any:
-        """The answer as JSON, or the `ValueError` that says why it is none."""
+        """The answer as JSON, or the `ValueError` that says why it is none; no answer is none."""
         return self._once("json_output", lambda: _json_output(self.output or ""))
 
     @property

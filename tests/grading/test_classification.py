@@ -36,6 +36,8 @@ def side(**statuses: str) -> SideResults:
         (side(a=S), side(a=S), "INCOMPLETE"),
         (side(a=P, b=F), side(a=E, b=P), "INCOMPLETE"),
         (side(a=F, b=P), side(a=F, b=E), "INCOMPLETE"),
+        (side(a=F, A=P), side(a=F, A=S), "INCOMPLETE"),
+        (side(a=F, A=S), side(a=F, A=P), "INCOMPLETE"),
         # A new failure stands also where something else could not be evaluated.
         (side(a=P, b=P), side(a=F, b=E), "REGRESSED"),
         (side(A=P, b=P), side(A=F, b=E), "NEW_CRITICAL_FAILURE"),

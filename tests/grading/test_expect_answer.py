@@ -204,6 +204,13 @@ def test_composed_and_decomposed_texts_are_the_same(output: str, value: str) -> 
     assert only({"type": "outputContains", "value": value}, answer={"output": output})["status"] == "PASS"
 
 
+def test_a_letter_is_not_found_inside_an_accented_one() -> None:
+    # Folding takes U+0390 apart into three; without composing again the bare iota would be found in it.
+    assert (
+        only({"type": "outputContains", "value": "\u03b9"}, answer={"output": "\u0390"})["status"] == "FAIL"
+    )
+
+
 @pytest.mark.parametrize("answer", [None, {}, {"claimed_outcome": "SUCCESS"}, {"output": None}])
 def test_no_answer(answer: dict[str, Any] | None) -> None:
     expectations: list[dict[str, Any]] = [

@@ -76,7 +76,7 @@ def output_json_schema(params: OutputJsonSchemaParams, evidence: Evidence) -> Fi
     One fenced block is accepted, with text around it. Anything else is OUTPUT_NOT_JSON.
     """
     value = evidence.json_output
-    if evidence.output is None or isinstance(value, ValueError):
+    if isinstance(value, ValueError):
         return _not_json(evidence)
     problems = params.schema.problems(value)
     if not problems:
@@ -99,7 +99,7 @@ def output_json_path(params: OutputJsonPathParams, evidence: Evidence) -> Findin
     One fenced block is accepted, with text around it. Anything else is OUTPUT_NOT_JSON.
     """
     value = evidence.json_output
-    if evidence.output is None or isinstance(value, ValueError):
+    if isinstance(value, ValueError):
         return _not_json(evidence)
     actual = params.path.get(value)
     reason = mismatch(params.comparators, actual, evidence)
