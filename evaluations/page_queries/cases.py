@@ -20,6 +20,9 @@ from evaluations.page_queries.selection import WORST_FIRST, case_path, cases_of,
 REASON_CHARACTERS = 240
 # A divergence longer than this is told on the case page alone.
 DIVERGENCE_CHARACTERS = 4000
+_CALL_CHARACTERS = 120
+# The check to tell is chosen from so many of each case's failing ones.
+_CANDIDATES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,16 @@ class SideRow:
 class FailingCheck:
     id: str
     reason: str
-    critical: bool
     is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Where the sides first part; a side that had ended is an empty text."""
+
+    step: int
+    baseline: str
+    candidate: str
 
 
 @dataclass(slots=True)
@@ -50,9 +61,10 @@ class CaseRow:
     baseline: SideRow
     candidate: SideRow
     href: str
+    reason: str
     failing: FailingCheck | None = None
     more_failing: int = 0
-    divergence: dict[str, Any] | None = None
+    divergence: Divergence | None = None
     has_long_divergence: bool = False
 
 
@@ -105,7 +117,7 @@ def _sides_of(pairs: Sequence[PairedCase]) -> dict[tuple[int, str], SideRow]:
         verdict, calls, retries, contradiction = measured
         if state != CaseState.FINISHED:
             calls = retries = None
-        found[pair_id, side] = SideRow(verdict, calls, retries, contradiction, error)
+        found[pair_id, side] = SideRow(verdict, calls, retries, contradiction, _cut(error, 220))
     return found
 
 
@@ -114,31 +126,32 @@ def _failing_of(pairs: Sequence[PairedCase]) -> dict[int, tuple[FailingCheck, in
 
     Newly failing ones come before those the baseline failed too, critical ones before others.
     """
-    new = {name for pair in pairs for name in pair.newly_failing}
+    new = {pair.pk: frozenset(pair.newly_failing) for pair in pairs}
+    new_anywhere = sorted(frozenset().union(*new.values()))
     order = [
-        SqlCase(When(expectation_id__in=sorted(new), then=0), default=1, output_field=IntegerField()).asc(),
+        SqlCase(When(expectation_id__in=new_anywhere, then=0), default=1, output_field=IntegerField()).asc(),
         F("critical").desc(),
         F("position").asc(),
     ]
     results = (
         ExpectationResult.objects.filter(
-            case__pair__in=[pair.pk for pair in pairs],
-            case__run__side=Side.CANDIDATE,
-            effective_status="FAIL",
+            case__pair__in=list(new), case__run__side=Side.CANDIDATE, effective_status="FAIL"
         )
         .annotate(
             number=Window(RowNumber(), partition_by=F("case_id"), order_by=order),
             among=Window(Count("pk"), partition_by=F("case_id")),
             short_reason=Left("reason", REASON_CHARACTERS),
         )
-        .filter(number=1)
-        .order_by()
-        .values_list("case__pair_id", "expectation_id", "short_reason", "critical", "among")
+        .filter(number__lte=_CANDIDATES)
+        .order_by("case", "number")
+        .values_list("case__pair_id", "expectation_id", "short_reason", "among")
     )
-    return {
-        pair_id: (FailingCheck(name, reason, critical, name in new), among)
-        for pair_id, name, reason, critical, among in results
-    }
+    found: dict[int, tuple[FailingCheck, int]] = {}
+    for pair_id, name, reason, among in results:
+        check = FailingCheck(_cut(name, 80), _cut(reason, 220), is_new=name in new[pair_id])
+        if pair_id not in found or (check.is_new and not found[pair_id][0].is_new):
+            found[pair_id] = check, among
+    return found
 
 
 def _row(
@@ -155,10 +168,22 @@ def _row(
         baseline=sides.get((pair.pk, Side.BASELINE), nothing),
         candidate=sides.get((pair.pk, Side.CANDIDATE), nothing),
         href=case_path(comparison.pk, pair.scenario_name, pair.trial, chosen.query),
-        divergence=pair.short_divergence,
+        reason=_cut(pair.short_reason, 220),
+        divergence=_divergence(pair.short_divergence),
         has_long_divergence=pair.short_divergence is None and bool(pair.divergence_size),
     )
     if pair.pk in failing:
         row.failing, among = failing[pair.pk]
         row.more_failing = among - 1
     return row
+
+
+def _divergence(stored: dict[str, Any] | None) -> Divergence | None:
+    if stored is None:
+        return None
+    sides = (_cut(stored.get(side) or "", _CALL_CHARACTERS) for side in ("baseline", "candidate"))
+    return Divergence(stored["step"], *sides)
+
+
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"

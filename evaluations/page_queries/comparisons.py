@@ -53,12 +53,12 @@ def _with_counts(comparisons: Sequence[Comparison]) -> list[ComparisonRow]:
     rows = (
         PairedCase.objects.filter(comparison__in=ids)
         .order_by()
-        .values_list("comparison_id", "classification")
-        .annotate(Count("pk"))
+        .values_list("comparison_id", "class_rank")
+        .annotate(number=Count("*"))
     )
-    found: dict[int, dict[str | None, int]] = {}
-    for comparison_id, name, count in rows:
-        found.setdefault(comparison_id, {})[name] = count
+    found: dict[int, dict[int, int]] = {}
+    for comparison_id, rank, count in rows:
+        found.setdefault(comparison_id, {})[rank] = count
     kinds = model_kinds_of(ids)
     return [
         ComparisonRow(

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 
 from django.db.models import Count, Q, QuerySet, Sum
 
 from evaluations.case_filter import CLASSES
-from evaluations.models import Case, CaseClass, CaseState, Comparison, ComparisonState, PairedCase, Side
+from evaluations.models import (
+    UNCLASSIFIED_RANK,
+    Case,
+    CaseClass,
+    CaseState,
+    Comparison,
+    ComparisonState,
+    PairedCase,
+    Side,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +55,30 @@ class SideTotals:
 
 def class_counts(cases: QuerySet[PairedCase], comparison: Comparison) -> ClassCounts:
     """How many of these cases of one comparison are in each class: one query."""
-    found = dict(cases.order_by().values_list("classification").annotate(Count("pk")))
-    return counted(found, comparison)
+    # By rank, which the index of the list begins with: no row is read to count them.
+    return counted(dict(cases.order_by().values_list("class_rank").annotate(number=Count("*"))), comparison)
 
 
 def side_totals(comparison: Comparison) -> dict[str, SideTotals]:
-    """`{"BASELINE": …, "CANDIDATE": …}`: one query."""
+    """`{"BASELINE": …, "CANDIDATE": …}`: one query; of an ended comparison they are remembered."""
+    if is_open(comparison):
+        return _side_totals(comparison.pk)
+    return _ended_side_totals(comparison.pk, comparison.created_at, comparison.finished_at)
+
+
+@lru_cache(maxsize=512)
+def _ended_side_totals(
+    comparison_id: int, created_at: datetime, finished_at: datetime | None
+) -> dict[str, SideTotals]:
+    # What was measured of an ended comparison never changes: the database refuses it. The times keep the key
+    # apart from another database's comparison of the same number.
+    return _side_totals(comparison_id)
+
+
+def _side_totals(comparison_id: int) -> dict[str, SideTotals]:
     ended = Q(state__in=[CaseState.FINISHED, CaseState.CANCELLED])
     rows = (
-        Case.objects.filter(run__comparison=comparison)
+        Case.objects.filter(run__comparison=comparison_id)
         .order_by()
         .values("run__side")
         .annotate(
@@ -74,10 +100,10 @@ def class_of(pair: PairedCase, comparison: Comparison) -> str | None:
     return pair.classification or (None if is_open(comparison) else CaseClass.INCOMPLETE.value)
 
 
-def counted(found: dict[str | None, int], comparison: Comparison) -> ClassCounts:
-    """Counts by classification (None: without one) as `ClassCounts`."""
-    counts = {name: found.get(name, 0) for name in CLASSES}
-    pending = found.get(None, 0)
+def counted(found: dict[int, int], comparison: Comparison) -> ClassCounts:
+    """Counts by rank of the class as `ClassCounts`."""
+    counts = {name: found.get(rank, 0) for rank, name in enumerate(CLASSES)}
+    pending = found.get(UNCLASSIFIED_RANK, 0)
     if not is_open(comparison):
         counts["INCOMPLETE"] += pending
         pending = 0

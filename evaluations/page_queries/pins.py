@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 
 from evaluations.case_filter import CLASSES, CaseFilter, chosen_options
 from evaluations.models import Comparison, PairedCase
@@ -29,11 +29,16 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What a comparison was pinned to; at most `PINS_SHOWN` scenarios, `scenario_count` counts all."""
+    """What a comparison was pinned to; at most `PINS_SHOWN` scenarios, `scenario_count` counts all.
 
-    scenarios: list[Pin]
+    `tags` and `tools` are those of all pinned scenarios and twins.
+    """
+
+    scenarios: tuple[Pin, ...]
     scenario_count: int
-    twins: list[Pin]
+    twins: tuple[Pin, ...]
+    tags: frozenset[str]
+    tools: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,50 +49,45 @@ class FilterOptions:
 
 
 def pins_of(comparison: Comparison) -> Pins:
-    """Pinned scenario and twin versions: three queries."""
-    pinned = PairedCase.objects.filter(comparison=comparison).order_by()
-    scenarios = ScenarioVersion.objects.filter(pk__in=pinned.values("scenario_version"))
-    named = scenarios.order_by("scenario__name").values_list("scenario__name", "number", "digest")
-    return Pins(
-        scenarios=[Pin(*row, href=f"/scenarios/{row[0]}/?version={row[1]}") for row in named[:PINS_SHOWN]],
-        scenario_count=pinned.aggregate(count=Count("scenario_version", distinct=True))["count"],
-        twins=[
-            Pin(name, number, digest, href=f"/twins/{name}/?version={number}")
-            for name, number, digest in _pinned_twins(comparison).values_list(
-                "twin__name", "number", "digest"
-            )
-        ],
-    )
+    """Pinned versions: four queries the first time, then remembered: they never change."""
+    return _pins(comparison.pk, comparison.created_at)
 
 
 def filter_options(comparison: Comparison, chosen: CaseFilter) -> FilterOptions:
-    """What can be chosen in the filters of this comparison: three queries, the lists of tools remembered."""
-    pinned = PairedCase.objects.filter(comparison=comparison).order_by()
-    tags = ScenarioVersion.objects.filter(pk__in=pinned.values("scenario_version")).order_by()
-    lists_of_tags = tags.values_list("tags", flat=True).distinct()
-    failing = pinned.filter(class_rank__lte=CLASSES.index("INCOMPLETE"))
-    lists_of_checks = failing.values_list("newly_failing", flat=True).distinct()
-    twins = tuple(_pinned_twins(comparison).order_by("pk").values_list("pk", "created_at"))
+    """What can be chosen in the filters of this comparison: one query and the pins."""
+    pins = pins_of(comparison)
+    failing = PairedCase.objects.filter(comparison=comparison, class_rank__lte=CLASSES.index("INCOMPLETE"))
+    lists_of_checks = failing.order_by().values_list("newly_failing", flat=True).distinct()
     return FilterOptions(
-        tags=chosen_options({tag for tags in lists_of_tags for tag in tags}, chosen.tag),
-        tools=chosen_options(_tools_of(twins), chosen.tool),
+        tags=chosen_options(pins.tags, chosen.tag),
+        tools=chosen_options(pins.tools, chosen.tool),
         checks=chosen_options({check for checks in lists_of_checks for check in checks}, chosen.check),
     )
 
 
-def _pinned_twins(comparison: Comparison) -> QuerySet[TwinVersion]:
-    pinned = PairedCase.objects.filter(comparison=comparison).order_by()
-    return TwinVersion.objects.filter(pk__in=pinned.values("twin_version").distinct()).order_by(
-        "twin__name", "number"
-    )
-
-
+# The time of creation keeps the key apart from another database's comparison of the same number.
 @lru_cache(maxsize=256)
-def _tools_of(versions: tuple[tuple[int, datetime], ...]) -> frozenset[str]:
-    """Names of the tools of these twin versions (key and time of creation), which never change."""
-    documents: Any = TwinVersion.objects.filter(pk__in=[pk for pk, _ in versions])
-    return frozenset(
-        name
-        for document in documents.values_list("document", flat=True)
-        for name in document["spec"]["tools"]
+def _pins(comparison_id: int, created_at: datetime) -> Pins:
+    pinned = PairedCase.objects.filter(comparison=comparison_id).order_by()
+    scenarios = ScenarioVersion.objects.filter(pk__in=pinned.values("scenario_version"))
+    named = scenarios.order_by("scenario__name").values_list("scenario__name", "number", "digest")
+    twins = TwinVersion.objects.filter(pk__in=pinned.values("twin_version").distinct())
+    versions = list(
+        twins.order_by("twin__name", "number").values_list("twin__name", "number", "digest", "document")
     )
+    lists_of_tags = scenarios.order_by().values_list("tags", flat=True).distinct()
+    return Pins(
+        scenarios=tuple(_pin("scenarios", *row) for row in named[:PINS_SHOWN]),
+        scenario_count=pinned.aggregate(count=Count("scenario_version", distinct=True))["count"],
+        twins=tuple(_pin("twins", *row) for *row, _ in versions),
+        tags=frozenset(tag for tags in lists_of_tags for tag in tags),
+        tools=frozenset(name for *_, document in versions for name in _tools_of(document)),
+    )
+
+
+def _pin(room: str, name: Any, number: Any, digest: Any) -> Pin:
+    return Pin(name, number, digest, href=f"/{room}/{name}/?version={number}")
+
+
+def _tools_of(document: Any) -> list[str]:
+    return list(document["spec"]["tools"])

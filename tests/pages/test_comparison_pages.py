@@ -89,6 +89,21 @@ def test_a_case_says_what_fails_why_and_how_much_more(viewer: Client) -> None:
     assert re.search(r'data-label="calls">5.*4</td>', html)
 
 
+def test_a_newly_failing_check_is_told_before_one_the_baseline_failed_too(viewer: Client) -> None:
+    comparison, twin = concluded(), shop()
+    names = [["cheap"], ["once"]]
+    for number, newly in enumerate(names):
+        version = factories.scenario_version(f"scenario-{number}")
+        compared_pair(
+            comparison, "REGRESSED", scenario_version=version, twin_version=twin, newly_failing=newly
+        )
+
+    html = page(viewer, comparison)
+
+    assert html.index("<code>cheap</code>") < html.index("<code>once</code>")
+    assert "also in the baseline" not in html
+
+
 def test_an_overridden_check_is_no_longer_told_as_failing(viewer: Client) -> None:
     comparison = concluded("NEW_CRITICAL_FAILURE")
     ExpectationResult.objects.filter(expectation_id="once", status="FAIL").update(effective_status="PASS")
@@ -210,11 +225,11 @@ def test_the_number_of_queries_does_not_follow_the_number_of_cases(
         version = factories.scenario_version(f"many-{number}", tags=[f"tag-{number}"])
         compared_pair(large, MIXED[number % 6], scenario_version=version, twin_version=twin)
     headers = HTMX if fragment else {}
-    page(viewer, small, **headers)  # the tools of the twin are read once per process
-
+    for comparison in (small, large):
+        page(viewer, comparison, **headers)  # pins and totals are read once per process
     # Session, account, rights (2) and the comparison; counts, page, sides and failing checks of the cases;
-    # tags, checks and twins of the filters. The whole page adds totals, labels and three for the pins.
-    expected = 12 if fragment else 17
+    # the checks of the filter. The whole page adds the labels.
+    expected = 10 if fragment else 11
     for comparison in (small, large):
         with django_assert_num_queries(expected):
             page(viewer, comparison, **headers)
