@@ -1,4 +1,4 @@
-"""The order of the rooms, read off their imports: lower rooms know nothing of higher ones, pure ones nothing of Django."""
+"""The order of the rooms, read off their imports: a lower room knows no higher one, a pure one no framework."""
 
 import ast
 from collections.abc import Iterator
