@@ -1,0 +1,193 @@
+"""Scenarios to read: the list, the page of one; the faults a twin has met; the catalogue of words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from agenttwin_site.htmx import page_or_fragment, wants_fragment
+from scenarios import page_queries
+from scenarios.coverage import REQUIRED, fault_coverage, gap_sentences
+from scenarios.expectation_words import expectation_types, expectation_words
+from scenarios.fault_words import fault_words
+from scenarios.models import Scenario, ScenarioVersion, Severity
+from scenarios.page_queries import ScenarioFilter
+from twins import document_pages
+from twins.describing import RISK_WORDS
+from twins.documents.twin import TWIN_SCHEMA
+from twins.engine.definition import HANDLER_KINDS
+from twins.engine.faults import FAULTS
+from twins.engine.redaction import redactor
+from twins.models import Twin
+from twins.services import planted_secrets
+from twins.views import PagePart, ShownTool, page_parts
+
+SCENARIOS_PER_PAGE = 50
+ALERTS_SHOWN = 6
+
+may_see = permission_required("scenarios.view_scenario", raise_exception=True)
+
+
+@require_safe
+@may_see
+def scenario_list(request: HttpRequest) -> HttpResponse:
+    """Scenarios, worst severity first, under the filters of the address. htmx gets the table alone."""
+    chosen = ScenarioFilter.from_query(request.GET)
+    listed, options, total = page_queries.scenario_rows(chosen)
+    page = document_pages.numbered_page(Paginator(listed, SCENARIOS_PER_PAGE), request.GET)
+    versions = page_queries.saved_versions(page.rows)
+    context = {
+        "page": page,
+        "rows": [{"scenario": row, "version": versions[row.pk]} for row in page.rows],
+        "shown": _counted(len(listed), total),
+        "total": total,
+        "chosen": chosen,
+        "options": options,
+        "severities": Severity.values,
+        "add_href": _add_href(request),
+    }
+    response = page_or_fragment(
+        request, "scenarios/scenario_list.html", "scenarios/_scenario_table.html", context
+    )
+    if wants_fragment(request) and request.htmx.trigger == "scenario-filters":  # type: ignore[attr-defined]
+        # The form sends its empty fields too; the address names only what is chosen.
+        query = f"?{chosen.query}" if chosen.query else ""
+        response["HX-Push-Url"] = reverse("scenarios:scenario_list") + query
+    return response
+
+
+@require_safe
+@may_see
+def scenario(request: HttpRequest, name: str) -> HttpResponse:
+    """One scenario: `version=` another than the current one, `from=` and `to=` what differs between two.
+
+    htmx gets the versions alone.
+    """
+    found, version = _found(request, name)
+    context = _versions_context(request, found, version)
+    if not wants_fragment(request):
+        context |= _page_context(request, found, version)
+    compared = context["compared"]
+    return page_or_fragment(
+        request,
+        "scenarios/scenario_detail.html",
+        "twins/_versions.html",
+        context,
+        status=422 if compared and compared.problem else 200,
+    )
+
+
+@require_safe
+@may_see
+def scenario_text(request: HttpRequest, name: str) -> HttpResponse:
+    """The text of a version as a file, the planted secrets in it redacted."""
+    found, version = _found(request, name)
+    return document_pages.text_response(version, found.name, page_queries.hidden_secrets(version))
+
+
+@require_safe
+@may_see
+def catalogue(request: HttpRequest) -> HttpResponse:
+    """The words of the documents: faults, risks, handlers and expectations, from their registries."""
+    definitions = TWIN_SCHEMA.schema["$defs"]
+    context = {
+        "faults": FAULTS.items(),
+        "risks": RISK_WORDS.items(),
+        "handlers": [(kind, definitions[f"handler_{kind}"]["description"]) for kind in HANDLER_KINDS],
+        "expectations": expectation_types().values(),
+    }
+    return render(request, "scenarios/catalogue.html", context)
+
+
+def coverage_part(twin: Twin, tools: Sequence[ShownTool], on_page: Sequence[ShownTool]) -> PagePart:
+    """The section of a twin's page that shows which faults its scenarios exercise: one query."""
+    version: Any = twin.current_version
+    scenarios = page_queries.faulty_scenarios(twin.name, redactor(planted_secrets(version.document)))
+    coverage = fault_coverage({tool.name: tool.risk for tool in tools}, scenarios)
+    by_name = {one.tool: one for one in coverage}
+    rows: list[dict[str, Any]] = [{"tool": tool, "coverage": by_name[tool.name]} for tool in on_page]
+    alerts = gap_sentences(coverage)
+    more = len(alerts) - ALERTS_SHOWN
+    return PagePart(
+        anchor="coverage",
+        title="Fault coverage",
+        template="scenarios/_coverage.html",
+        content={
+            "faults": FAULTS.items(),
+            "required": REQUIRED,
+            "rows": rows,
+            "untried": [
+                row["tool"] for row in rows if not row["coverage"].exercised and not row["coverage"].gaps
+            ],
+            "scenario_count": len(scenarios),
+            "list_href": f"{reverse('scenarios:scenario_list')}?{ScenarioFilter(twin=twin.name).query}",
+        },
+        alerts=[*alerts[:ALERTS_SHOWN], *([f"{more} more tools have gaps."] if more > 0 else [])],
+    )
+
+
+page_parts.append(coverage_part)
+
+
+def _found(request: HttpRequest, name: str) -> tuple[Scenario, ScenarioVersion]:
+    found = Scenario.objects.with_current_version().filter(name=name.replace("\x00", "")).first()
+    if found is None:
+        raise Http404
+    return found, document_pages.chosen_version(found, found.versions.all(), request.GET)
+
+
+def _versions_context(request: HttpRequest, found: Scenario, version: ScenarioVersion) -> dict[str, Any]:
+    versions = found.versions.all()
+    latest = found.current_version.number if found.current_version else 0
+    return {
+        "document": found,
+        "shown_version": version,
+        "latest": latest,
+        "versions": document_pages.version_page(versions, request.GET),
+        "compared": document_pages.compared_versions(
+            versions,
+            request.GET,
+            latest=latest,
+            secrets_of=lambda both: page_queries.hidden_secrets(*both),
+        ),
+    }
+
+
+def _page_context(request: HttpRequest, found: Scenario, version: ScenarioVersion) -> dict[str, Any]:
+    secrets = page_queries.hidden_secrets(version)
+    document = redactor(secrets)(version.document)
+    metadata, spec = document["metadata"], document["spec"]
+    given = spec["input"]
+    return {
+        "metadata": metadata,
+        "spec": spec,
+        "message": given["message"],
+        "facts": list((given.get("context") or {}).items()),
+        "documents": given.get("documents") or (),
+        "faults": [fault_words(rule) for rule in spec.get("faults") or ()],
+        "expectations": expectation_words(spec["expectations"]),
+        "is_current": version.pk == found.current_version_id,
+        "has_twin": Twin.objects.filter(name=version.twin_name).exists(),
+        "edit_href": document_pages.edit_href(request, found),
+        "text_href": f"{reverse('scenarios:scenario_text', args=[found.name])}?version={version.number}",
+        "text": document_pages.shown_texts([version], secrets)[0],
+        "is_redacted": document_pages.is_redacted(version, secrets),
+    }
+
+
+def _counted(listed: int, total: int) -> str:
+    some = "" if listed == total else f"{listed} of "
+    return f"{some}{total} scenario{'' if total == 1 else 's'}"
+
+
+def _add_href(request: HttpRequest) -> str:
+    user: Any = request.user
+    may_add = user.is_staff and user.has_perm("scenarios.add_scenario")
+    return reverse("admin:scenarios_scenario_add") if may_add else ""
