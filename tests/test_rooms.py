@@ -1,4 +1,4 @@
-"""The order of the rooms, read off their imports: a lower room knows no higher one, a pure one no framework."""
+"""The order of the rooms, read off their imports: lower rooms know no higher one, pure ones no framework."""
 
 import ast
 from collections.abc import Iterator
