@@ -1,7 +1,5 @@
 """Root addresses. Each room brings its own; what only the site knows is here."""
 
-from importlib.util import find_spec
-
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
@@ -16,11 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("favicon.ico", views.favicon, name="favicon"),
     path("admin/login/", views.admin_login),
     path("admin/", admin.site.urls),
-    *(
-        path("", include(f"{room}.urls"))
-        for room in ("evaluations", "reviews", "scenarios", "twins")
-        if find_spec(f"{room}.urls")
-    ),
+    *(path("", include(f"{room}.urls")) for room in ("evaluations", "reviews", "scenarios", "twins")),
 ]
 
 handler400 = "agenttwin_site.error_pages.bad_request"

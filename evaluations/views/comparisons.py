@@ -85,7 +85,9 @@ def comparison_progress(request: HttpRequest, pk: int) -> HttpResponse:
     if not wants_fragment(request):
         return redirect("evaluations:comparison", pk=pk)
     comparison = _comparison(pk)
-    response = render(request, "evaluations/_comparison_head.html", _head_context(request, comparison))
+    context = _head_context(request, comparison)
+    context["announcement"] = f"The comparison has ended: {comparison.get_state_display().lower()}"
+    response = render(request, "evaluations/_comparison_head.html", context)
     if comparison.state not in OPEN_STATES:
         # The cases are classified when the comparison ends: now there is something new to list.
         response["HX-Trigger"] = "comparison-ended"

@@ -178,10 +178,19 @@
 
   /* ------------------------------------------- focus, announcements, swaps */
 
+  var announcedAt = 0;
+
+  // Two sentences in quick succession are read together; the second must not cut off the first.
   function announce(text) {
     var live = document.getElementById("live");
-    if (!live || !text || live.textContent === text) return;
-    live.textContent = text;
+    if (!live || !text) return;
+    var now = Date.now();
+    live.textContent = now - announcedAt < 1000 && live.textContent !== text ? live.textContent + ". " + text : text;
+    announcedAt = now;
+  }
+
+  function announceAll(root) {
+    all(root, "[data-announce]").forEach(function (element) { announce(element.getAttribute("data-announce")); });
   }
 
   function openTarget() {
@@ -195,7 +204,6 @@
 
   function settle(root) {
     restoreDrafts(root);
-    all(root, "[data-announce]").forEach(function (element) { announce(element.getAttribute("data-announce")); });
     all(root, "[data-enhanced]").forEach(function (element) { element.hidden = false; });
   }
 
@@ -211,6 +219,7 @@
     var root = event.detail.elt || event.detail.target;
     if (!root || !root.isConnected) return;
     settle(root);
+    announceAll(root);
     var wanted = root.matches("[data-focus]") ? root : root.querySelector("[data-focus]");
     var lost = focusedBefore && (!document.activeElement || document.activeElement === document.body);
     if (wanted && (lost || wanted.getAttribute("data-focus") === "always")) focusOn(wanted);
@@ -277,6 +286,8 @@
 
   document.addEventListener("DOMContentLoaded", function () {
     settle(document.documentElement);
+    var messages = document.getElementById("messages");
+    if (messages) announceAll(messages);
     openTarget();
   });
 })();

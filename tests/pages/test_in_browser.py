@@ -152,6 +152,27 @@ def test_starting_and_watching_a_comparison_end(visit: Callable[..., Any], site:
     assert page.locator("progress").count() == 0
 
 
+def test_a_question_stays_open_while_the_progress_goes_on(visit: Callable[..., Any], site: Served) -> None:
+    stuck = site.python(
+        "from evaluations.models import Comparison as C; c = C.objects.get(pk=1); runs = list(c.runs.all())\n"
+        "c.pk = c.key = None; c.state = 'RUNNING'; c.finished_at = None; c.save()\n"
+        "for run in runs: run.pk = None; run.comparison = c; run.state = 'RUNNING'; run.save()\n"
+        "print(c.pk)"
+    ).strip()
+    page = visit("editor")
+    page.goto(f"/comparisons/{stuck}/")
+
+    page.click("text=Cancel")
+    with page.expect_response("**/progress/"):
+        pass
+    page.wait_for_timeout(300)
+    assert page.is_visible("text=Yes, cancel it")
+    page.click("text=Yes, cancel it")
+
+    expect(page.locator("#messages")).to_contain_text("was cancelled")
+    assert "CANCELLED" in page.inner_text("#comparison-head")
+
+
 def test_a_double_click_starts_one_comparison(visit: Callable[..., Any], site: Served) -> None:
     count = "from evaluations.models import Comparison; print(Comparison.objects.count())"
     before = int(site.python(count))

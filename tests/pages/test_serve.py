@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -135,10 +137,17 @@ def test_a_database_behind_is_said_and_left_alone(tmp_path: Path) -> None:
     )
     try:
         workers_of(process)
+        asked = urllib.request.Request(
+            f"{site.url}/comparisons/", headers={"Cookie": f"sessionid={'a' * 32}"}
+        )
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(asked, timeout=30)
     finally:
         process.terminate()
         said, _ = process.communicate(timeout=30)
 
+    assert (refused.value.code, refused.value.headers["Retry-After"]) == (503, "5")
+    assert b"The database does not answer" in refused.value.read()
     assert "The database is behind" in said
     assert "manage.py migrate" in said
     assert not site.run("showmigrations", "--plan").count("[X]")
