@@ -77,7 +77,12 @@ class InProcessAgent:
         started = time.monotonic()
         thread = take_thread()
         job = thread.start(lambda: plain_answer(self._class(self._manifest).run(request, tools)))
-        stopped = _wait(job, started + limits.seconds, keep_waiting)
+        try:
+            stopped = _wait(job, started + limits.seconds, keep_waiting)
+        except BaseException:  # ours (the database went away, an interrupt): the agent must not work on
+            tools.close()
+            give_up_thread(thread)
+            raise
         # Closed before anything is read: what comes later is not part of the case.
         if not tools.close():
             tools.twin_error = tools.twin_error or TimeoutError("the twin was still inside a call at the end")

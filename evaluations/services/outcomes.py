@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from evaluations.agents.base import AgentAdapter, AgentEnd, AgentRequest, RunContext, run_limits
-from evaluations.agents.tools import CaseTools
+from evaluations.agents.tools import CaseTools, copied
 from evaluations.grading import (
     Evidence,
     Result,
@@ -89,7 +88,7 @@ def unfinished_outcome(kit: Kit | None, reason: str) -> CaseOutcome:
 def _request(order: CaseOrder) -> AgentRequest:
     scenario = order.kit.scenario
     # The agent may do to its context what it likes; the next case must not see it.
-    context: dict[str, Any] = deepcopy(dict(scenario.context or {}))
+    context: dict[str, Any] = copied(scenario.context)
     return AgentRequest(
         input=scenario.message,
         agent_version=order.manifest.version,

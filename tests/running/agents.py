@@ -33,6 +33,10 @@ class StepAgent:
         text = arguments.replace("$message", request.input)
         self.reply = tools.call(tool, json.loads(text) if text else {})
 
+    def do_flood(self, rest: str, request: Any, tools: Any) -> None:
+        """Calls refund with an argument of so many characters."""
+        tools.call("refund", {"order_id": "y" * int(rest)})
+
     def do_search(self, rest: str, request: Any, tools: Any) -> None:
         tools.search(rest)
 

@@ -124,6 +124,19 @@ def test_told_to_stop_a_run_ends_without_a_finding() -> None:
     assert end.failure is None
 
 
+def test_our_own_failure_while_waiting_ends_the_agent() -> None:
+    def broken() -> bool:
+        raise ConnectionError("the database went away")
+
+    tools = CaseTools(case_spec(load_twin(documents.twin()), None), max_calls=9)
+    adapter = InProcessAgent(load_agent(documents.agent("1.0.0", "sleep 1.2", documents.GOOD[1])), STEPS)
+    limits = RunLimits(seconds=5, tool_calls=9)
+    with pytest.raises(ConnectionError):
+        adapter.run(request_of(), tools, limits=limits, keep_waiting=broken)
+    time.sleep(0.5)
+    assert tools.records == []
+
+
 def test_an_exception_of_the_twin_is_kept_apart_from_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("twin")

@@ -152,10 +152,7 @@ def test_hostile_arguments_are_refused_and_stored(given: Any, compared: Any, arg
 
 
 def test_an_argument_of_five_megabytes_is_refused_and_not_kept(given: Any, compared: Any) -> None:
-    given(
-        documents.scenario("a", input={"message": "$" + "x" * 100}),
-        candidate=(f'call refund {{"order_id": "{"y" * 300_000}"}}',),
-    )
+    given(candidate=("flood 5000000",))
     _, candidate = sides(compared())
     call = candidate.tool_calls.get()
     assert (call.http_status, call.error_code) == (413, "ARGUMENTS_TOO_LARGE")
