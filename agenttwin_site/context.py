@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 # Answers that are swapped: successes, forms that did not hold, conflicts. The rest is told by app.js.
 HTMX_CONFIG = json.dumps(
@@ -58,8 +57,7 @@ def _nav_items(request: HttpRequest) -> list[NavItem]:
     items = []
     for label, name, permission in _PLACES:
         if permission is None or request.user.has_perm(permission):
-            with suppress(NoReverseMatch):
-                items.append(_item(request, label, reverse(name)))
+            items.append(_item(request, label, reverse(name)))
     if request.user.is_staff:
         items.append(_item(request, "Admin", reverse("admin:index")))
     return items
