@@ -8,20 +8,20 @@ like its steps (docs/decisions/0710).
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, cast
 
 from django.db.models import Case as SqlCase
-from django.db.models import CharField, F, Q, QuerySet, TextField, Value, When
+from django.db.models import QuerySet, TextField, Value, When
 from django.db.models.functions import MD5, Cast, Concat, Left, Length
+from django.db.models.lookups import LessThanOrEqual
 
 from evaluations.grading import align
 from evaluations.grading.signals import fingerprint, retry_seqs
 from evaluations.grading.trajectory import OUTCOME, POLICY, RETRIEVAL, TOOL
 from evaluations.models import Case, CaseState, Side, ToolCall
+from reviews.page_queries.remembering import Remembered
 
 # Longer JSON is compared as it was stored. Arguments come from agents, who order keys as they like, so for
 # them the limit is higher; answers and changes are written by one program in one order.
@@ -58,7 +58,7 @@ class StoredStep:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the view. `number` counts from 1; a side is the position of its step, None if it has none."""
+    """One row of the view. `number` counts from 1; a side is the position of its step, None without one."""
 
     number: int
     kind: str
@@ -106,14 +106,7 @@ def alignment_of(cases: Mapping[str, Case]) -> Alignment:
 
     The records of an ended case never change, so its alignment is remembered.
     """
-    key = tuple((side, case.pk, case.state, case.finished_at) for side, case in sorted(cases.items()))
-    ended = all(case.state == CaseState.FINISHED for case in cases.values())
-    if ended and (known := _remembered.get(key)) is not None:
-        return known
-    made = _aligned(cases)
-    if ended:
-        _remembered.put(key, made, len(made.rows))
-    return made
+    return _remembered.of(cases, lambda: _aligned(cases), lambda made: len(made.rows))
 
 
 def _aligned(cases: Mapping[str, Case]) -> Alignment:
@@ -188,8 +181,56 @@ def _short(column: str, limit: int) -> Any:
     """The text of a JSON column, or a digest of it if it is long."""
     text = Cast(column, TextField())
     digest = Concat(Value("md5:"), MD5(text), output_field=TextField())
-    is_short = Q(**{f"_{column}_size__lte": limit})
-    del is_short
-    return SqlCase(
-        When(_AtMost(column, limit), then=text), default=digest, output_field=TextField()
+    is_short = LessThanOrEqual(Length(column), limit)
+    return SqlCase(When(is_short, then=text), default=digest, output_field=TextField())
+
+
+class _Canonical:
+    """Equal JSON values to equal texts (`fingerprint`), each distinct stored text parsed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str | None, str] = {None: "null"}
+
+    def __call__(self, text: str | None) -> str:
+        found = self._known.get(text)
+        if found is None:
+            assert text is not None
+            found = self._known[text] = text if text.startswith("md5:") else fingerprint(json.loads(text))
+        return found
+
+
+def _step(row: _LightRow, position: int, canonical: _Canonical) -> StoredStep:
+    """The keys of `evaluations.grading.trajectory.TrajectoryStep`, made of texts."""
+    if row.kind == "retrieval":
+        asked, found = (row.query, row.limit), (canonical(row.documents),)
+        return StoredStep(position, RETRIEVAL, row.seq, (RETRIEVAL,), asked, None, found)
+    result = (
+        row.status,
+        row.http_status,
+        row.code,
+        row.mutated,
+        row.replayed,
+        canonical(row.response),
+        canonical(row.changes),
     )
+    return StoredStep(
+        position,
+        TOOL if row.policy_violation is None else POLICY,
+        row.seq,
+        ("call", row.tool, row.redelivered),
+        (canonical(row.arguments), row.has_key is not None),
+        row.policy_violation,
+        result,
+    )
+
+
+def _outcome(case: Case, position: int) -> StoredStep:
+    claim = (case.claimed_outcome, case.has_answer)  # type: ignore[attr-defined]
+    return StoredStep(position, OUTCOME, None, (OUTCOME,), (), None, claim)
+
+
+def _position(step: Any) -> int | None:
+    return None if step is None else step.position
+
+
+_remembered: Remembered[Alignment] = Remembered(REMEMBERED_ROWS)

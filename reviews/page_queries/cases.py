@@ -1,0 +1,270 @@
+"""One paired case with both its sides, as the case page and the queue read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+
+from evaluations.case_filter import CaseFilter
+from evaluations.models import (
+    Case,
+    CaseState,
+    Comparison,
+    ComparisonState,
+    ExpectationResult,
+    PairedCase,
+    Side,
+)
+from evaluations.page_queries import class_of
+from reviews.models import QueueEntry, Review
+from reviews.presenting.scenarios import ScenarioBrief, scenario_brief
+from reviews.services import refusals
+from twins.models import TwinVersion
+
+# Comparisons of an agent that are looked through for the history of a scenario, and lines shown of it.
+HISTORY_COMPARISONS = 100
+HISTORY_SHOWN = 12
+ENTRIES_SHOWN = 50
+
+_DOCUMENTS = ("document", "source_text")
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAddress:
+    """Where a case page is; the filter of the list it was opened from stays in every address."""
+
+    comparison_id: int
+    scenario: str
+    trial: int = 1
+    query: str = ""
+
+    @classmethod
+    def of(cls, pair: PairedCase, chosen: CaseFilter | None = None) -> CaseAddress:
+        return cls(pair.comparison_id, pair.scenario_name, pair.trial, chosen.query if chosen else "")
+
+    def href(self, fragment: str = "", **parameters: Any) -> str:
+        """The whole path with these parameters and #fragment."""
+        path = reverse("reviews:case", args=[self.comparison_id, self.scenario])
+        parts = [f"trial={self.trial}"] if self.trial > 1 else []
+        parts += [f"{name}={value}" for name, value in parameters.items() if value is not None]
+        parts += [self.query] if self.query else []
+        return f"{path}{'?' if parts else ''}{'&'.join(parts)}{f'#{fragment}' if fragment else ''}"
+
+    def call_href(self, side: str, seq: int) -> str:
+        """The page with the step of this record open."""
+        return self.href(call_anchor(side, seq), call=f"{side.lower()}-{seq}")
+
+    def raw_href(self, part: str, side: str, seq: int | None = None) -> str:
+        """The whole of a value the page shows the beginning of."""
+        path = reverse("reviews:case_raw", args=[self.comparison_id, self.scenario, part])
+        parts = [f"side={side.lower()}"]
+        parts += [f"trial={self.trial}"] if self.trial > 1 else []
+        parts += [f"seq={seq}"] if seq is not None else []
+        return f"{path}?{'&'.join(parts)}"
+
+
+def call_anchor(side: str, seq: int) -> str:
+    """The id of the place in the page where a record of a side stands."""
+    return f"{side.lower()}-{seq}"
+
+
+@dataclass(slots=True)
+class SideOfCase:
+    """One side: its case with run, its results in the order of the document, why some are closed."""
+
+    name: str
+    version: str
+    case: Case | None
+    results: list[ExpectationResult]
+    refusals: Mapping[int, str]
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.case is not None and self.case.state == CaseState.FINISHED
+
+    @property
+    def has_run(self) -> bool:
+        """Whether the agent met the twin at all."""
+        return self.has_ended and self.case is not None and self.case.used_seed is not None
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        found = self.case.answer if self.case is not None else None
+        return found if isinstance(found, dict) else {}
+
+
+@dataclass(slots=True)
+class PairPage:
+    """What every part of the page stands on."""
+
+    pair: PairedCase
+    comparison: Comparison
+    classification: str | None
+    sides: Mapping[str, SideOfCase]
+    reviews: list[Review]
+    brief: ScenarioBrief
+    address: CaseAddress
+
+    @property
+    def baseline(self) -> SideOfCase:
+        return self.sides[Side.BASELINE]
+
+    @property
+    def candidate(self) -> SideOfCase:
+        return self.sides[Side.CANDIDATE]
+
+    @property
+    def cases(self) -> dict[str, Case]:
+        return {name: side.case for name, side in self.sides.items() if side.case is not None}
+
+    @property
+    def is_open(self) -> bool:
+        return self.comparison.state in (ComparisonState.QUEUED, ComparisonState.RUNNING)
+
+    @property
+    def model_kinds(self) -> list[str]:
+        kinds = [side.case.run.model_kind for side in self.sides.values() if side.case is not None]
+        return sorted({kind for kind in kinds if kind})
+
+
+def find_pair(**conditions: Any) -> PairedCase | None:
+    """The one pair that meets the conditions, with everything pinned but the documents of twin and agents."""
+    versions = ("comparison__baseline", "comparison__candidate", "twin_version")
+    return (
+        PairedCase.objects.select_related(
+            "comparison__agent", *versions, "scenario_version", "twin_version__twin"
+        )
+        .defer(
+            *(f"{version}__{name}" for version in versions for name in _DOCUMENTS),
+            "scenario_version__source_text",
+            "comparison__selection",
+        )
+        .filter(**conditions)
+        .first()
+    )
+
+
+def pair_at(comparison_id: int, scenario: str, trial: int) -> PairedCase | None:
+    """The pair of an address. The join by name leads the database to the unique index of pairs."""
+    return find_pair(comparison_id=comparison_id, scenario_version__scenario__name=scenario, trial=trial)
+
+
+def load_pair(pair: PairedCase, chosen: CaseFilter | None = None) -> PairPage:
+    """Both sides, their results and every review: three queries (four for a twin not seen before)."""
+    comparison = pair.comparison
+    cases = list(Case.objects.filter(pair=pair).select_related("run"))
+    results: dict[int, list[ExpectationResult]] = {case.pk: [] for case in cases}
+    for result in ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"):
+        results[result.case_id].append(result)
+    by_side = {case.run.side: case for case in cases}
+    versions = {
+        Side.BASELINE.value: comparison.baseline.version,
+        Side.CANDIDATE.value: comparison.candidate.version,
+    }
+    sides = {}
+    for name, version in versions.items():
+        case = by_side.get(name)
+        own = results[case.pk] if case is not None else []
+        closed = refusals(case, own, comparison) if case is not None else {}
+        sides[name] = SideOfCase(name, version, case, own, closed)
+    secrets = _secrets_of(pair.twin_version_id, pair.twin_version.digest)
+    return PairPage(
+        pair=pair,
+        comparison=comparison,
+        classification=class_of(pair, comparison),
+        sides=sides,
+        reviews=list(Review.objects.on_pair(pair.pk)),
+        brief=scenario_brief(pair.scenario_version.document, secrets),
+        address=CaseAddress.of(pair, chosen),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """The same scenario and trial in another comparison of this agent, or in this one."""
+
+    pair: PairedCase
+    classification: str | None
+    href: str
+    is_this: bool
+
+
+def scenario_history(page: PairPage) -> list[HistoryLine]:
+    """Newest first, among the latest comparisons of the agent: one query that no large comparison slows."""
+    pair = page.pair
+    latest = Comparison.objects.filter(agent=page.comparison.agent_id).order_by("-pk").values("pk")
+    found = (
+        PairedCase.objects.filter(
+            Q(comparison__in=latest[:HISTORY_COMPARISONS]) | Q(comparison=pair.comparison_id),
+            scenario_version__scenario=pair.scenario_version.scenario_id,
+            trial=pair.trial,
+        )
+        .select_related("comparison__baseline", "comparison__candidate", "scenario_version")
+        .defer(
+            "first_divergence",
+            "newly_failing",
+            "flags",
+            "comparison__selection",
+            *(f"comparison__{side}__{name}" for side in ("baseline", "candidate") for name in _DOCUMENTS),
+            *(f"scenario_version__{name}" for name in _DOCUMENTS),
+        )
+        .order_by("-comparison_id")
+    )
+    return [
+        HistoryLine(
+            other, class_of(other, other.comparison), CaseAddress.of(other).href(), other.pk == pair.pk
+        )
+        for other in found[:HISTORY_SHOWN]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How many trials of the scenario the comparison has, and the addresses of the ones beside this."""
+
+    number: int
+    count: int
+    previous_href: str
+    next_href: str
+
+
+def trials_of(page: PairPage) -> Trials | None:
+    """None where the scenario is run once: one query."""
+    pair = page.pair
+    count = PairedCase.objects.filter(
+        comparison=pair.comparison_id, scenario_version=pair.scenario_version_id
+    ).count()
+    if count < 2:
+        return None
+    address = page.address
+
+    def at(trial: int) -> str:
+        if not 1 <= trial <= count:
+            return ""
+        return CaseAddress(address.comparison_id, address.scenario, trial, address.query).href()
+
+    return Trials(pair.trial, count, at(pair.trial - 1), at(pair.trial + 1))
+
+
+def entries_of(pair: PairedCase) -> list[QueueEntry]:
+    """The queue entries of a case, newest first: one query."""
+    people = ("reserved_by", "assigned_to", "created_by", "closed_by")
+    return list(QueueEntry.objects.filter(pair=pair).select_related(*people).order_by("-pk")[:ENTRIES_SHOWN])
+
+
+@lru_cache(maxsize=256)
+def _secrets_of(twin_version_id: int, digest: str) -> tuple[str, ...]:
+    """The secrets planted in a twin version, which never changes (the digest is part of the memory's key)."""
+    document = TwinVersion.objects.filter(pk=twin_version_id).values_list("document", flat=True).first()
+    spec = document.get("spec") if isinstance(document, dict) else None
+    planted = spec.get("secrets") if isinstance(spec, dict) else None
+    return tuple(secret for secret in planted or () if isinstance(secret, str))

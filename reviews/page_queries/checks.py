@@ -1,0 +1,281 @@
+"""Every expectation of a case with both sides' grade, what it rests on and what people made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.verdicts import OUTCOME_TYPES
+from evaluations.models import ExpectationResult, ResultStatus, Side
+from reviews.models import Review
+from reviews.page_queries.cases import CaseAddress, PairPage, SideOfCase
+from reviews.page_queries.states import FinalStates
+
+LINKS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceLink:
+    text: str
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLine:
+    """A review as it is told under its check; `withdraw_href` only for the one that counts."""
+
+    review: Review
+    side: str
+    check: str
+    was_withdrawn: bool
+    withdraw_href: str
+
+
+@dataclass(slots=True)
+class CheckSide:
+    """One side of a check. `standing` is the review that counts, `closed` why nobody may decide."""
+
+    side: SideOfCase
+    result: ExpectationResult
+    reviews: list[Review]
+    closed: str
+    links: list[EvidenceLink]
+
+    @property
+    def standing(self) -> Review | None:
+        withdrawn = {review.withdraws_id for review in self.reviews if review.withdraws_id}
+        counting = [
+            review for review in self.reviews if not review.is_withdrawal and review.pk not in withdrawn
+        ]
+        return counting[-1] if counting else None
+
+    @property
+    def latest_review_id(self) -> int:
+        return self.reviews[-1].pk if self.reviews else 0
+
+    @property
+    def status(self) -> str:
+        return self.result.effective_status
+
+    @property
+    def overridden_by(self) -> str:
+        """Who made it count as something else than what was measured; empty if nobody did."""
+        standing = self.standing
+        if standing is None or self.result.status == self.result.effective_status:
+            return ""
+        return standing.reviewer.get_username()
+
+    @property
+    def confirmed_by(self) -> str:
+        """Who looked and left it as it was measured."""
+        standing = self.standing
+        return standing.reviewer.get_username() if standing is not None and not self.overridden_by else ""
+
+
+@dataclass(slots=True)
+class CheckRow:
+    """One expectation. `anchor` is the id of its place in the page."""
+
+    id: str
+    type: str
+    critical: bool
+    description: str
+    position: int
+    anchor: str
+    is_new_failure: bool
+    address: CaseAddress
+    baseline: CheckSide | None = None
+    candidate: CheckSide | None = None
+    # The form that is open under the check, if one is.
+    form: Any = None
+    # Whether its button is the one the keyboard presses.
+    is_first: bool = False
+    # Where the queue shows it; empty on the page of the case.
+    queue_href: str = ""
+
+    @property
+    def told(self) -> CheckSide:
+        """The side whose reason is told first: the candidate, if it was graded."""
+        found = self.candidate or self.baseline
+        assert found is not None
+        return found
+
+    @property
+    def other_reason(self) -> str:
+        """The baseline's reason where it says something else."""
+        if self.candidate is None or self.baseline is None:
+            return ""
+        reason = self.baseline.result.reason
+        return reason if reason != self.candidate.result.reason else ""
+
+    @property
+    def sides(self) -> list[CheckSide]:
+        return [side for side in (self.candidate, self.baseline) if side is not None]
+
+    @property
+    def reviews(self) -> list[ReviewLine]:
+        """Of both sides, in the order they were given."""
+        lines = [self._line(side, review) for side in self.sides for review in side.reviews]
+        return sorted(lines, key=lambda line: line.review.pk)
+
+    @property
+    def override_href(self) -> str:
+        """The page with the form open; empty where nobody may decide."""
+        side = self.decidable
+        return self.form_href(side) if side is not None else ""
+
+    def form_href(self, side: CheckSide) -> str:
+        """The page (of the case, or of the queue) with the form for this side open."""
+        if self.queue_href:
+            return f"{self.queue_href}&override={side.result.pk}#{self.anchor}"
+        return self.address.href(self.anchor, override=side.result.pk)
+
+    @property
+    def closed_form_href(self) -> str:
+        """The same page without a form."""
+        return f"{self.queue_href}#{self.anchor}" if self.queue_href else self.address.href(self.anchor)
+
+    def _line(self, side: CheckSide, review: Review) -> ReviewLine:
+        counts = side.standing is not None and side.standing.pk == review.pk
+        return ReviewLine(
+            review=review,
+            side=side.side.label,
+            check=self.id,
+            was_withdrawn=any(other.withdraws_id == review.pk for other in side.reviews),
+            withdraw_href=(
+                self.address.href(self.anchor, withdraw=review.pk)
+                if counts and not side.closed and not self.queue_href
+                else ""
+            ),
+        )
+
+    @property
+    def closed(self) -> str:
+        """Why the check as a whole cannot be decided on; empty if one side can."""
+        return self.told.closed if all(side.closed for side in self.sides) else ""
+
+    @property
+    def decidable(self) -> CheckSide | None:
+        """The side that the button opens: the candidate's, else the baseline's."""
+        return next((side for side in self.sides if not side.closed), None)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing to see: measured, and passing wherever it was."""
+        return all(side.status == ResultStatus.PASS and not side.reviews for side in self.sides)
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, int]:
+        """New critical failures first, then what newly fails, then what is not passing, then the document."""
+        is_fact = self.type == AGENT_RUN
+        return (
+            not (self.is_new_failure and self.critical),
+            not self.is_new_failure,
+            self.is_quiet and not is_fact,
+            self.position,
+        )
+
+
+def check_rows(page: PairPage, ends: FinalStates | None = None) -> list[CheckRow]:
+    """The rows, worst first; no query. `ends` gives the state paths of the evidence their places."""
+    reviews: dict[int, list[Review]] = {}
+    for review in page.reviews:
+        reviews.setdefault(review.result_id, []).append(review)
+    rows: dict[str, CheckRow] = {}
+    newly_failing = set(page.pair.newly_failing)
+    for side in (page.candidate, page.baseline):
+        for result in side.results:
+            row = rows.get(result.expectation_id)
+            if row is None:
+                row = rows[result.expectation_id] = CheckRow(
+                    id=result.expectation_id,
+                    type=result.type,
+                    critical=result.critical,
+                    description=page.brief.checks.get(result.expectation_id, ""),
+                    position=result.position,
+                    anchor=f"check-{len(rows) + 1}",
+                    is_new_failure=result.expectation_id in newly_failing,
+                    address=page.address,
+                )
+            own = CheckSide(
+                side=side,
+                result=result,
+                reviews=reviews.get(result.pk, []),
+                closed=side.refusals.get(result.pk, ""),
+                links=_links(page, side, result, ends),
+            )
+            if side.name == Side.CANDIDATE:
+                row.candidate = own
+            else:
+                row.baseline = own
+    return with_key(sorted(rows.values(), key=lambda row: row.rank))
+
+
+def with_key(rows: list[CheckRow]) -> list[CheckRow]:
+    """The same rows; the button of the first that can be decided answers to the keyboard."""
+    first = next((row for row in rows if row.decidable is not None), None)
+    for row in rows:
+        row.is_first = row is first
+    return rows
+
+
+def cited_paths(page: PairPage) -> list[str]:
+    """The state paths that evidence points at, those of failing checks of the candidate first."""
+    results = [result for side in (page.candidate, page.baseline) for result in side.results]
+    results.sort(key=lambda result: result.status != ResultStatus.FAIL)
+    return list(dict.fromkeys(path for result in results for path in _paths(result.evidence)))
+
+
+def contradicted_by(side: SideOfCase) -> list[ExpectationResult]:
+    """The checks of the outcome that disprove a side's claim of success; empty if nothing does."""
+    if side.case is None or not side.case.contradiction:
+        return []
+    return [
+        result
+        for result in side.results
+        if result.type in OUTCOME_TYPES and result.status == ResultStatus.FAIL
+    ]
+
+
+@dataclass(slots=True)
+class Contradiction:
+    """A side that claims what the records disprove, and the checks that do."""
+
+    side: SideOfCase
+    checks: list[ExpectationResult] = field(default_factory=list)
+
+
+def contradictions(page: PairPage) -> list[Contradiction]:
+    return [
+        Contradiction(side, contradicted_by(side))
+        for side in (page.candidate, page.baseline)
+        if side.case is not None and side.case.contradiction
+    ]
+
+
+def _links(
+    page: PairPage, side: SideOfCase, result: ExpectationResult, ends: FinalStates | None
+) -> list[EvidenceLink]:
+    links = [
+        EvidenceLink(f"#{seq}", page.address.call_href(side.name, seq), f"{side.label} call {seq}")
+        for seq in _calls(result.evidence)
+    ]
+    for path in _paths(result.evidence):
+        anchor = ends.anchor_of(path) if ends is not None else ""
+        # In the page the place is near; from elsewhere (the queue) it is in the page of the case.
+        href = f"#{anchor}" if anchor else page.address.href("case-state")
+        links.append(EvidenceLink(path, href, f"state at {path}"))
+    return links[:LINKS_SHOWN]
+
+
+def _calls(evidence: Any) -> Iterable[int]:
+    found = evidence.get("calls") if isinstance(evidence, Mapping) else None
+    return [seq for seq in found or () if type(seq) is int and seq > 0]
+
+
+def _paths(evidence: Any) -> Iterable[str]:
+    found = evidence.get("paths") if isinstance(evidence, Mapping) else None
+    return [path for path in found or () if isinstance(path, str)]

@@ -1,0 +1,194 @@
+"""The queue as a person works through it: the list, the one item in the middle, what was done today."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from agenttwin_site.paging import Page, keyset_page
+from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.verdicts import OUTCOME_TYPES
+from evaluations.models import ResultStatus
+from evaluations.page_queries import class_of
+from reviews.models import QueueEntry, QueueReason, Review
+from reviews.page_queries.cases import CaseAddress, PairPage
+from reviews.page_queries.checks import CheckRow, with_key
+from reviews.roles import DECIDE
+
+LISTED = 25
+DONE_SHOWN = 20
+ASSIGNEES_SHOWN = 200
+
+_SENTENCES: dict[str, str] = {
+    QueueReason.ERROR: (
+        "A check could not be evaluated, so it is neither a pass nor a failure. Say what it should count as."
+    ),
+    QueueReason.SKIPPED_CRITICAL: (
+        "A critical check was skipped, so the case cannot pass. Say what it should count as."
+    ),
+    QueueReason.CONTRADICTION: (
+        "The agent reports a success that the tools did not record. "
+        "See whether the checks that say so are right."
+    ),
+    QueueReason.INCOMPLETE: "The two sides could not be compared, so nothing is known about this case.",
+    QueueReason.FLAGGED: "Somebody asked for a second look.",
+}
+# Where claim and evidence belong beside the checks; elsewhere they would only distract.
+_NEEDS_CLAIM = frozenset({QueueReason.CONTRADICTION, QueueReason.FLAGGED})
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEntry:
+    """A line of the list. `held_by` and `until` while a reservation runs, `is_mine` if it is the reader's."""
+
+    entry: QueueEntry
+    classification: str | None
+    href: str
+    is_shown: bool
+    held_by: str
+    is_mine: bool
+    assigned_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueList:
+    page: Page
+    lines: list[ListedEntry]
+
+
+def open_entries(reason: str = "") -> QuerySet[QueueEntry]:
+    entries = QueueEntry.objects.open().for_list()
+    return entries.filter(reason=reason) if reason else entries
+
+
+def queue_list(
+    query: QueryDict, *, reason: str, actor: Any, now: datetime, shown: QueueEntry | None
+) -> QueueList:
+    """A page of open entries, worst first: one query."""
+    page = keyset_page(open_entries(reason), keys=("priority", "pk"), query=query, size=LISTED)
+    return QueueList(page, [_listed(entry, query, actor, now, shown) for entry in page.rows])
+
+
+def entry_by_id(entry_id: int) -> QueueEntry | None:
+    return QueueEntry.objects.for_list().filter(pk=entry_id).first()
+
+
+def entry_in_hand(*, actor: Any, now: datetime, reason: str) -> QueueEntry | None:
+    """What the person holds, else what would be theirs next. Nothing is reserved by looking."""
+    held = QueueEntry.objects.open().held(now).filter(reserved_by=actor).for_list().first()
+    if held is not None:
+        return held
+    free = QueueEntry.objects.free_for(actor.pk, now).for_list()
+    if reason:
+        free = free.filter(reason=reason)
+    return free.filter(assigned_to=actor).first() or free.first()
+
+
+def sentence(entry: QueueEntry) -> str:
+    """Why a person is asked, in a sentence."""
+    return _SENTENCES.get(entry.reason, entry.get_reason_display())
+
+
+def needs_claim(entry: QueueEntry) -> bool:
+    return entry.reason in _NEEDS_CLAIM
+
+
+def rows_in_question(entry: QueueEntry, rows: Sequence[CheckRow]) -> list[CheckRow]:
+    """The checks that the reason is about, and no others."""
+    if entry.reason in (QueueReason.ERROR, QueueReason.SKIPPED_CRITICAL, QueueReason.INCOMPLETE):
+        found = [row for row in rows if _is_unmeasured(row)]
+    elif entry.reason == QueueReason.CONTRADICTION:
+        found = [row for row in rows if _disproves(row)]
+    else:
+        found = [row for row in rows if not row.is_quiet]
+    return with_key(found)
+
+
+def people_who_decide() -> list[Any]:
+    """Accounts that can be given an entry: one query."""
+    people = get_user_model()._default_manager.with_perm(  # type: ignore[attr-defined]
+        DECIDE, backend="django.contrib.auth.backends.ModelBackend"
+    )
+    return list(people.filter(is_active=True).order_by("username")[:ASSIGNEES_SHOWN])
+
+
+@dataclass(frozen=True, slots=True)
+class DoneToday:
+    """What was decided and closed since midnight UTC, the latest first."""
+
+    reviews: list[Review]
+    review_count: int
+    closed: list[QueueEntry]
+    closed_count: int
+
+
+def done_today(now: datetime) -> DoneToday:
+    """Four queries; only for the page that says that nothing is left."""
+    midnight = datetime.combine(now.astimezone(UTC).date(), time.min, UTC)
+    reviews = Review.objects.filter(created_at__gte=midnight)
+    closed = QueueEntry.objects.done().filter(closed_at__gte=midnight)
+    return DoneToday(
+        reviews=list(reviews.for_list()[:DONE_SHOWN]),
+        review_count=reviews.count(),
+        closed=list(closed.for_list().order_by("-closed_at", "-pk")[:DONE_SHOWN]),
+        closed_count=closed.count(),
+    )
+
+
+def what_ended_it(page: PairPage) -> list[tuple[str, str]]:
+    """Per side why it did not come to a grade, in the words it was stored with."""
+    found = []
+    for side in page.sides.values():
+        case = side.case
+        if case is None or not side.has_ended:
+            found.append((side.label, f"its case is {case.state if case is not None else 'not there'}"))
+        elif case.error_reason:
+            found.append((side.label, case.error_reason))
+    return found
+
+
+def _listed(
+    entry: QueueEntry, query: QueryDict, actor: Any, now: datetime, shown: QueueEntry | None
+) -> ListedEntry:
+    changed = query.copy()
+    for name in ("entry", "override"):
+        changed.pop(name, None)
+    changed["entry"] = str(entry.pk)
+    is_held = entry.is_held(now)
+    return ListedEntry(
+        entry=entry,
+        classification=class_of(entry.pair, entry.pair.comparison),
+        href=f"?{changed.urlencode()}",
+        is_shown=shown is not None and shown.pk == entry.pk,
+        held_by=entry.reserved_by.get_username() if is_held and entry.reserved_by is not None else "",
+        is_mine=entry.is_held_by(actor, now),
+        assigned_to=entry.assigned_to.get_username() if entry.assigned_to is not None else "",
+    )
+
+
+def case_href(entry: QueueEntry) -> str:
+    return CaseAddress.of(entry.pair).href()
+
+
+def _is_unmeasured(row: CheckRow) -> bool:
+    if row.type == AGENT_RUN:
+        return True
+    return any(
+        side.status == ResultStatus.ERROR or (row.critical and side.status == ResultStatus.SKIPPED)
+        for side in row.sides
+    )
+
+
+def _disproves(row: CheckRow) -> bool:
+    return row.type in OUTCOME_TYPES and any(
+        side.side.case is not None
+        and side.side.case.contradiction
+        and (side.status == ResultStatus.FAIL or side.result.status == ResultStatus.FAIL)
+        for side in row.sides
+    )
