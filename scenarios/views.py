@@ -109,11 +109,12 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 def coverage_part(twin: Twin, tools: Sequence[ShownTool], on_page: Sequence[ShownTool]) -> PagePart:
     """The section of a twin's page that shows which faults its scenarios exercise: one query."""
     version: Any = twin.current_version
-    scenarios = page_queries.faulty_scenarios(twin.name, redactor(planted_secrets(version.document)))
+    redact = redactor(planted_secrets(version.document))
+    scenarios = page_queries.faulty_scenarios(twin.name, redact)
     coverage = fault_coverage({tool.name: tool.risk for tool in tools}, scenarios)
     by_name = {one.tool: one for one in coverage}
     rows: list[dict[str, Any]] = [{"tool": tool, "coverage": by_name[tool.name]} for tool in on_page]
-    alerts = gap_sentences(coverage)
+    alerts = [redact(sentence) for sentence in gap_sentences(coverage)]
     more = len(alerts) - ALERTS_SHOWN
     return PagePart(
         anchor="coverage",

@@ -181,9 +181,7 @@ def _recorded(handler: Mapping[str, Any]) -> _Told:
 
 
 def _custom(handler: Mapping[str, Any]) -> _Told:
-    return (), say(
-        "Answers and changes what the adapter ", code(handler["adapter"]), " says, a function in code."
-    )
+    return (), say("Does what the adapter ", code(handler["adapter"]), " says, a function in code.")
 
 
 _HANDLERS: Final[Mapping[str, Callable[[Mapping[str, Any]], _Told]]] = {
