@@ -64,10 +64,11 @@ def classify(baseline: SideResults, candidate: SideResults) -> Classification:
     flags = tuple(f"{BASELINE_NOT_EVALUATED}:{identity}" for identity in unmeasured)
     critical = [result for result in failing if result.critical]
     incomplete = _incomplete("baseline", baseline) or _incomplete("candidate", candidate)
+    unknown = f"; the baseline was not evaluated on {listed(unmeasured)}" if unmeasured else ""
     if critical:
-        klass, reason = NEW_CRITICAL_FAILURE, f"critical and newly failing: {_named(critical)}"
+        klass, reason = NEW_CRITICAL_FAILURE, f"critical and newly failing: {_named(critical)}{unknown}"
     elif failing:
-        klass, reason = REGRESSED, f"newly failing: {_named(failing)}"
+        klass, reason = REGRESSED, f"newly failing: {_named(failing)}{unknown}"
     elif incomplete:
         klass, reason = INCOMPLETE, incomplete
     elif passing:

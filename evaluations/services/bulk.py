@@ -40,7 +40,9 @@ def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[
     table = connection.ops.quote_name(model._meta.db_table)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+            statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+            # Django's cursor hands COPY through as it is, and so the driver's own errors.
+            with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in parameters:
                     copy.write_row(row)
         else:

@@ -100,11 +100,10 @@ def _scenarios(request: ComparisonRequest, problems: list[str], *, any_agent: bo
     """
     if request.dataset is not None:
         problems.append(f"unknown dataset {request.dataset!r} (datasets: none)")
-        return []
     heads = list(ScenarioVersion.objects.current().without_content())
     own = heads if any_agent else [one for one in heads if one.agent_name in ("", request.agent)]
     chosen: dict[int, ScenarioVersion] = {}
-    if not request.scenarios and not request.tags:
+    if not request.scenarios and not request.tags and request.dataset is None:
         chosen = {version.pk: version for version in own}
         if not chosen and not any_agent:
             problems.append(f"no scenario is for agent {request.agent!r}: there is nothing to compare")

@@ -16,9 +16,10 @@ from typing import Any
 from evaluations.grading.evidence import Answer
 from evaluations.grading.wording import clean, cut
 from scenarios.documents.scenario import Scenario
+from twins.engine.bounds import MAX_TOOL_NAME
 from twins.engine.definition import Definition
 from twins.engine.paths import split_path
-from twins.engine.records import Record
+from twins.engine.records import CUT, Record
 from twins.engine.redaction import redactor
 from twins.engine.state import Change, apply_changes, changes_between
 from twins.engine.values import digest
@@ -116,8 +117,10 @@ class Redaction:
         replaced: dict[str, Any] = {}
         for name in _CALL_TEXTS if record.kind == "tool_call" else _SEARCH_TEXTS:
             value = getattr(record, name)
-            if (without := self.value(value)) is not value:
-                replaced[name] = without
+            broke_off = name == "response" and getattr(record, "status", None) in CUT
+            if (without := (self.value.cut if broke_off else self.value)(value)) is not value:
+                # "[REDACTED]" may be longer than what it hides, and a name has a length that is kept.
+                replaced[name] = without[:MAX_TOOL_NAME] if name == "tool" else without
         if changes is not _changes(record):
             replaced["changes"] = changes
         return dataclasses.replace(record, **replaced) if replaced else record

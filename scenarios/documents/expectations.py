@@ -9,6 +9,9 @@ from typing import Any
 from twins.documents.source import Finding
 from twins.documents.wording import found
 
+#: The id of the finding about the run itself, kept beside the expectations' results (FORMATS 3.1, end).
+RUN_FINDING = "agentRun"
+
 _SHARED = ("id", "type", "critical", "description", "category")
 
 
@@ -44,8 +47,8 @@ def default_id(position: int) -> str:
     return f"e{position + 1}"
 
 
-def repeated_ids(document: Any) -> Iterator[Finding]:
-    """Two expectations with one id, the ids given by position among them."""
+def unusable_ids(document: Any) -> Iterator[Finding]:
+    """Two expectations with one id, the ids given by position among them, and the id that is not theirs."""
     spec = document.get("spec") if isinstance(document, dict) else None
     written = spec.get("expectations") if isinstance(spec, dict) else None
     if not isinstance(written, list):
@@ -57,6 +60,11 @@ def repeated_ids(document: Any) -> Iterator[Finding]:
         name = one.get("id", default_id(position))
         if not isinstance(name, str):
             continue
+        if name == RUN_FINDING:
+            yield Finding(
+                ("spec", "expectations", position, "id"),
+                f"the id {found(name)} belongs to the finding about the run itself",
+            )
         if name in taken:
             yield Finding(
                 ("spec", "expectations", position, *(("id",) if "id" in one else ())),

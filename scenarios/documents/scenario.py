@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios.documents.expectations import Expectation, read_expectations, repeated_ids
+from scenarios.documents.expectations import Expectation, read_expectations, unusable_ids
 from scenarios.documents.mentions import tool_findings
 from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import Finding, as_source
@@ -87,7 +87,7 @@ def validate_scenario(
     """
 
     def fits_twin(value: Any, mentions: Sequence[Mention]) -> Iterator[Finding]:
-        yield from repeated_ids(value)
+        yield from unusable_ids(value)
         yield from tool_findings(mentions, None if twin is None else twin.tools)
         if twin is not None:
             yield from _names_twin(value, twin)

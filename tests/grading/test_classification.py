@@ -65,6 +65,7 @@ def test_new_failures_and_passes_are_named() -> None:
 def test_a_failure_without_a_measured_baseline_is_new_and_flagged(baseline: SideResults) -> None:
     found = classify(baseline, side(a=F))
     assert (found.klass, found.flags) == ("REGRESSED", ("baseline_not_evaluated:a",))
+    assert found.reason.endswith("; the baseline was not evaluated on a")
 
 
 @pytest.mark.parametrize(

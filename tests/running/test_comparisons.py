@@ -85,6 +85,7 @@ def test_a_version_may_be_paired_with_itself(given: Any, compared: Any) -> None:
             {"baseline": "8", "candidate": "9", "scenarios": ["x", "y"], "tags": ["z"]},
             ["baseline: ", "candidate: ", "scenario 'x'", "scenario 'y'", "tag 'z'"],
         ),
+        ({"scenarios": ["x"], "tags": ["z"], "dataset": "d"}, ["dataset 'd'", "scenario 'x'", "tag 'z'"]),
     ],
 )
 def test_a_request_is_refused_with_every_problem(given: Any, change: dict[str, Any], said: list[str]) -> None:

@@ -62,6 +62,13 @@ def test_states_are_rebuilt_exactly_from_what_is_stored(calls: list[Any]) -> Non
     assert OTHER not in text
 
 
+def test_a_tool_name_keeps_its_length_where_secrets_are_hidden_in_it() -> None:
+    final, records = steps((SECRET[:4] * 20, {}))
+    spec = case_spec(load_twin(documents.twin(secrets=[SECRET[:4]])), None)
+    stored = Redaction([SECRET[:4]], spec.initial_state).stored(records, final)
+    assert stored.records[0].tool == "[REDACTED]" * 10
+
+
 def test_the_final_digest_tells_final_states_apart() -> None:
     def final_digest(*calls: Any) -> str:
         final, records = steps(*calls)
