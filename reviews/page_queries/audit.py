@@ -18,6 +18,7 @@ from twins.engine.values import MISSING, json_equal
 
 LISTED = 50
 CHANGES_SHOWN = 12
+VALUE_CHARACTERS = 40
 OPTIONS_SHOWN = 200
 
 
@@ -40,10 +41,6 @@ class AuditLine:
     changed: list[ChangedField]
     more: int
     whole: Cut | None
-
-    @property
-    def who(self) -> str:
-        return self.entry.actor_name or "nobody logged in"
 
     @property
     def is_deactivated(self) -> bool:
@@ -101,12 +98,16 @@ def _changed(before: Any, after: Any) -> list[ChangedField]:
         return []
     names = [*before, *(name for name in after if name not in before)]
     return [
-        ChangedField(name, one_line(before.get(name, MISSING)), one_line(after.get(name, MISSING)))
+        ChangedField(name, _short(before.get(name, MISSING)), _short(after.get(name, MISSING)))
         for name in names
         if not json_equal(before.get(name, MISSING), after.get(name, MISSING))
         # What was added to say on what the decision rests is no change.
         and (name in before)
     ]
+
+
+def _short(value: Any) -> str:
+    return one_line(value, VALUE_CHARACTERS)
 
 
 def _subject_href(entry: AuditEntry) -> str:

@@ -14,6 +14,7 @@ from reviews.page_queries.cases import CaseAddress, PairPage, SideOfCase
 from reviews.page_queries.states import FinalStates
 
 LINKS_SHOWN = 12
+PATH_CHARACTERS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +180,11 @@ class CheckRow:
         )
 
 
-def check_rows(page: PairPage, ends: FinalStates | None = None) -> list[CheckRow]:
-    """The rows, worst first; no query. `ends` gives the state paths of the evidence their places."""
+def check_rows(page: PairPage, ends: FinalStates | None = None, base: str = "") -> list[CheckRow]:
+    """The rows, worst first; no query.
+
+    `ends` gives the state paths of the evidence their places, which are in the page `base` ("": this one).
+    """
     reviews: dict[int, list[Review]] = {}
     for review in page.reviews:
         reviews.setdefault(review.result_id, []).append(review)
@@ -205,7 +209,7 @@ def check_rows(page: PairPage, ends: FinalStates | None = None) -> list[CheckRow
                 result=result,
                 reviews=reviews.get(result.pk, []),
                 closed=side.refusals.get(result.pk, ""),
-                links=_links(page, side, result, ends),
+                links=_links(page, side, result, ends, base),
             )
             if side.name == Side.CANDIDATE:
                 row.candidate = own
@@ -257,18 +261,34 @@ def contradictions(page: PairPage) -> list[Contradiction]:
 
 
 def _links(
-    page: PairPage, side: SideOfCase, result: ExpectationResult, ends: FinalStates | None
+    page: PairPage, side: SideOfCase, result: ExpectationResult, ends: FinalStates | None, base: str
 ) -> list[EvidenceLink]:
-    links = [
-        EvidenceLink(f"#{seq}", page.address.call_href(side.name, seq), f"{side.label} call {seq}")
-        for seq in _calls(result.evidence)
-    ]
+    """The state paths, then the calls: those the grade names, and those that changed the paths."""
+    paths, calls = [], dict.fromkeys(_calls(result.evidence))
     for path in _paths(result.evidence):
-        anchor = ends.anchor_of(path) if ends is not None else ""
-        # In the page the place is near; from elsewhere (the queue) it is in the page of the case.
-        href = f"#{anchor}" if anchor else page.address.href("case-state")
-        links.append(EvidenceLink(path, href, f"state at {path}"))
-    return links[:LINKS_SHOWN]
+        place = ends.place_of(path) if ends is not None else None
+        href = f"{base}#{place.anchor}" if place is not None else page.address.href("case-state")
+        paths.append(EvidenceLink(_path_end(path), href, f"the state at {path}"))
+        calls |= dict.fromkeys(touch.seq for touch in (place.touched_by(side.name) if place else ()))
+    numbered = [
+        EvidenceLink(f"#{seq}", page.address.call_href(side.name, seq), f"{side.label} call {seq}")
+        for seq in sorted(calls)
+    ]
+    # Both sides point at the same places; once is enough.
+    if side.name == Side.BASELINE and page.candidate.results:
+        return numbered[:LINKS_SHOWN]
+    return [*paths, *numbered][:LINKS_SHOWN]
+
+
+def _path_end(path: str) -> str:
+    """The last segments of a path, as many as fit; the whole of it stands in the reason."""
+    segments = path.split(".")
+    kept = segments[-1:]
+    for segment in reversed(segments[:-1]):
+        if len(".".join([segment, *kept])) > PATH_CHARACTERS:
+            break
+        kept.insert(0, segment)
+    return ".".join(kept) if len(kept) == len(segments) else f"…{'.'.join(kept)[-60:]}"
 
 
 def _calls(evidence: Any) -> Iterable[int]:

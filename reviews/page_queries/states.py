@@ -22,6 +22,7 @@ from twins.engine.state import apply_changes
 from twins.engine.values import MISSING, json_equal
 
 ROWS_SHOWN = 100
+PLACES_TOLD = 4
 # Writes of ended cases whose facts are remembered, in all.
 REMEMBERED_WRITES = 100_000
 TOUCHES_SHOWN = 5
@@ -174,6 +175,9 @@ class Place:
     touched_by_baseline: list[Touch]
     touched_by_candidate: list[Touch]
 
+    def touched_by(self, side: str) -> list[Touch]:
+        return self.touched_by_baseline if side == Side.BASELINE else self.touched_by_candidate
+
 
 @dataclass(frozen=True, slots=True)
 class FinalStates:
@@ -184,8 +188,13 @@ class FinalStates:
     more: int = 0
     problem: str = ""
 
-    def anchor_of(self, path: str) -> str:
-        return next((place.anchor for place in self.places if place.path == path), "")
+    def place_of(self, path: str) -> Place | None:
+        return next((place for place in self.places if place.path == path), None)
+
+    def told(self) -> list[Place]:
+        """The differing places to tell beside the claims: those that evidence points at, else the first."""
+        differing = [place for place in self.places if place.differs]
+        return ([place for place in differing if place.is_cited] or differing)[:PLACES_TOLD]
 
 
 def final_states(page: PairPage, ends: Ends, cited: Sequence[str]) -> FinalStates:

@@ -40,8 +40,6 @@ from reviews.views.forms import (
     withdraw_form,
 )
 
-# Places told beside the claim; all of them are in the part on the final states.
-PLACES_TOLD = 4
 _CALL = re.compile(r"(baseline|candidate)-([1-9][0-9]{0,8})")
 
 
@@ -130,15 +128,15 @@ class CaseParts:
         """Head, claim against records, checks: what decides, and the way to act."""
         page = self.page
         said_before, said_after = claims(page)
-        places = [place for place in self.ends.places if place.differs][:PLACES_TOLD]
         return self._common() | {
             "contradictions": contradictions(page),
             "claims": (said_before, said_after),
             "same_claim": same_claim(said_before, said_after),
             "effects": [(page.sides[name], effects(page, self.facts, name)) for name in Side.values],
-            "places": places,
+            "places": self.ends.told(),
             "ends": self.ends,
             "checks": self.checks,
+            "first_check": next((row for row in self.checks if row.is_first), None),
             "closed_for_all": self._closed_for_all(),
             "open_entries": [entry for entry in self._entries if entry.is_open],
             "divergence_href": self._divergence_href(),

@@ -21,7 +21,7 @@ from reviews import services
 from reviews.errors import EntryClosedError, EntryTakenError, ReviewError
 from reviews.models import QueueEntry, QueueReason
 from reviews.page_queries import queue as queries
-from reviews.page_queries.cases import CaseAddress, find_pair, load_pair
+from reviews.page_queries.cases import find_pair, load_pair
 from reviews.page_queries.checks import check_rows, cited_paths, contradictions
 from reviews.page_queries.claims import claims, effects, same_claim
 from reviews.page_queries.states import States, final_states
@@ -263,7 +263,7 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
     ends = final_states(page, facts.ends, cited)
     now = timezone.now()
     user: Any = request.user
-    rows = queries.rows_in_question(entry, check_rows(page))
+    rows = queries.rows_in_question(entry, check_rows(page, ends, page.address.href()))
     parameters = {"entry": entry.pk} | ({"reason": reason} if reason else {})
     for row in rows:
         row.queue_href = f"{reverse('reviews:queue')}?{urlencode(parameters)}"
@@ -294,8 +294,8 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
         "same_claim": same_claim(before, after),
         "contradictions": contradictions(page),
         "effects": [(side, effects(page, facts, name)) for name, side in page.sides.items()],
-        "places": [place for place in ends.places if place.differs][:4],
-        "places_href": CaseAddress.of(pair).href(),
+        "places": ends.told(),
+        "places_base": page.address.href(),
         "ends": ends,
         "closing": closing or Typed(CLOSE, entry.pk),
         "is_closing": closing is not None,
