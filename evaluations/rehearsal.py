@@ -19,11 +19,11 @@ from twins.documents.source import CALLS_BYTES, DOCUMENT_BYTES, Source, as_sourc
 from twins.documents.twin import load_twin
 from twins.engine.case import CaseSpec, CaseState, begin, call_tool, search
 from twins.engine.definition import Definition
+from twins.engine.records import CUT
+from twins.engine.redaction import Redactor
 from twins.engine.values import copy_json
 
 __all__ = ["DocumentError", "Prepared", "Problem", "prepare", "rehearse", "run"]
-
-Redact = Callable[[Any], Any]
 
 # What of a printed record may hold a planted secret. The rest are words of the formats, and a secret that
 # happens to be one of them must not break the shape of the object.
@@ -149,14 +149,18 @@ def _made(spec: CaseSpec, calls: Calls) -> tuple[CaseState, list[Any], list[Any]
     return state, replies, records
 
 
-def _shown_reply(reply: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
+def _shown_reply(reply: Mapping[str, Any], redact: Redactor) -> dict[str, Any]:
     if "documents" in reply:
         return {"documents": [_values(document, redact) for document in reply["documents"]]}
-    return {**reply, "headers": _values(reply["headers"], redact), "body": redact(reply["body"])}
+    body = reply["body"]
+    hidden = redact.cut(body) if reply["transport"] in CUT else redact(body)
+    return {**reply, "headers": _values(reply["headers"], redact), "body": hidden}
 
 
-def _shown_record(record: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
+def _shown_record(record: Mapping[str, Any], redact: Redactor) -> dict[str, Any]:
     shown = {**record, **{name: redact(record[name]) for name in _FREE_RECORD_FIELDS if name in record}}
+    if record.get("status") in CUT:
+        shown["response"] = redact.cut(record["response"])
     if "changes" in record:
         shown["changes"] = [_values(change, redact) for change in record["changes"]]
     if "documents" in record:
@@ -164,6 +168,6 @@ def _shown_record(record: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
     return shown
 
 
-def _values(fields: Mapping[str, Any], redact: Redact) -> dict[str, Any]:
+def _values(fields: Mapping[str, Any], redact: Redactor) -> dict[str, Any]:
     """Redact the values and keep the names, which are words of the formats."""
     return {name: redact(value) if name != "op" else value for name, value in fields.items()}

@@ -16,7 +16,7 @@ from typing import Any
 
 from twins.engine.case import CaseSpec, CaseState
 from twins.engine.records import CallRecord
-from twins.engine.redaction import redactor
+from twins.engine.redaction import Redactor, redactor
 
 #: Containers inside one another that a document may have (FORMATS, limits).
 MAX_NESTING = 64
@@ -162,7 +162,7 @@ class Evidence:
 
 
 @lru_cache(maxsize=64)
-def result_redactor(secrets: tuple[str, ...]) -> Callable[[Any], Any]:
+def result_redactor(secrets: tuple[str, ...]) -> Redactor:
     """The twin's redactor; kept, because one is used for every case of a twin."""
     return redactor(secrets)
 

@@ -13,7 +13,7 @@ from .faults import FAULTS, Fault, FaultRule, compile_fault_rules
 from .paths import Path, PathSyntaxError, format_path, parse_path
 from .patterns import Pattern, PatternError, compile_pattern
 from .records import CallRecord, Record, Reply, RetrievalRecord, SearchReply
-from .redaction import REDACTED, redactor
+from .redaction import REDACTED, Redactor, redactor
 from .retrieval import Document
 from .schemas import Schema, SchemaError, compile_schema
 from .spec import DEFAULT_NOW, CaseSpec, CaseState, Step
@@ -72,6 +72,7 @@ __all__ = [
     "Pattern",
     "PatternError",
     "Record",
+    "Redactor",
     "Reply",
     "RetrievalRecord",
     "Schema",

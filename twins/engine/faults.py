@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from .templates import Template, parse_template
-from .values import contains, text_form
+from .values import contains
 
 MAX_DELAY_MS: Final = 30_000
 
@@ -262,7 +262,7 @@ def _retry_after(fault: Fault, behavior: Mapping[str, Any]) -> str | None:
     if rule is RetryAfter.NEVER:
         return None
     seconds = behavior.get("retryAfterSeconds", 1 if rule is RetryAfter.ALWAYS else None)
-    return None if seconds is None else text_form(seconds)
+    return None if seconds is None else str(int(seconds))
 
 
 def _optional_template(behavior: Mapping[str, Any], field: str) -> Template | None:

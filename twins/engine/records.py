@@ -14,6 +14,9 @@ from .values import compact_json
 
 Transport = Literal["normal", "drop", "partial", "malformed"]
 
+CUT: Final = frozenset(("partial", "malformed"))
+"""The transports, and the statuses of the same names, whose answer is a text that breaks off."""
+
 IDEMPOTENT_REPLAYED: Final = "Idempotent-Replayed"
 RETRY_AFTER: Final = "Retry-After"
 UNKNOWN_TOOL: Final = "UNKNOWN_TOOL"

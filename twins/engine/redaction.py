@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from .values import text_form
 
 REDACTED: Final = "[REDACTED]"
 
+_ELLIPSIS: Final = "…"
+_SHORTEST: Final = 4
+"""Characters of the shortest secret (FORMATS 2); less than that of a longer one gives nothing away."""
 
-def redactor(secrets: Iterable[str]) -> Callable[[Any], Any]:
+
+def redactor(secrets: Iterable[str]) -> Redactor:
     """A function that hides the secrets in a JSON value, inside texts, keys and numbers.
 
     A part without a secret is returned as it is (the same object). The longest secret goes first, so one that
     contains another leaves no rest. A secret is also found as JSON writes it inside a text.
     """
-    forms = sorted(
-        {form for secret in secrets for form in _forms(secret)}, key=lambda form: (-len(form), form)
-    )
-    if not forms:
-        return lambda value: value
-    pattern = re.compile("|".join(map(re.escape, forms)))  # literal alternatives: no backtracking to fear
-    in_numbers = any(form.strip("-+.eE0123456789") == "" for form in forms)
-    return _Redactor(pattern, in_numbers).redact
+    return Redactor({form for secret in secrets for form in _forms(secret)})
 
 
 def _forms(secret: str) -> set[str]:
@@ -35,18 +32,43 @@ def _forms(secret: str) -> set[str]:
     return {secret, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(secret)[1:-1]}
 
 
-class _Redactor:
-    def __init__(self, pattern: re.Pattern[str], in_numbers: bool) -> None:
-        self._pattern = pattern
-        self._in_numbers = in_numbers
+class Redactor:
+    """What `redactor` makes: call it with a JSON value."""
 
-    def redact(self, value: Any) -> Any:
+    def __init__(self, forms: Iterable[str]) -> None:
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        # Literal alternatives: no backtracking to fear.
+        self._pattern = re.compile("|".join(map(re.escape, self._forms)))
+        self._in_numbers = any(form.strip("-+.eE0123456789") == "" for form in self._forms)
+
+    def __call__(self, value: Any) -> Any:
+        return self._redact(value) if self._forms else value
+
+    def cut(self, text: str) -> str:
+        """A text whose end was cut off: the beginning of a secret at its end is hidden as well."""
+        whole: str = self(text)
+        shown = self._shown_at_end(whole)
+        return whole[: len(whole) - shown] + REDACTED if shown else whole
+
+    def _shown_at_end(self, text: str) -> int:
+        """How many characters at the end of a cut text begin a secret, if that is enough to matter."""
+        shown = 0
+        for form in self._forms:
+            lengths = range(min(len(form) - 1, len(text)), max(shown, _SHORTEST - 1), -1)
+            shown = next((length for length in lengths if text.endswith(form[:length])), shown)
+        return shown
+
+    def _redact(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._pattern.sub(REDACTED, value)
+            hidden = self._pattern.sub(REDACTED, value)
+            # The engine's mark of a cut: a name, a query or an odd argument that was too long to keep.
+            if hidden.endswith(_ELLIPSIS) and (shown := self._shown_at_end(hidden[:-1])):
+                return hidden[: -1 - shown] + REDACTED + _ELLIPSIS
+            return hidden
         if isinstance(value, dict):
             return self._redact_object(value)
         if isinstance(value, (list, tuple)):
-            items = [self.redact(item) for item in value]
+            items = [self._redact(item) for item in value]
             if all(new is old for new, old in zip(items, value, strict=True)):
                 return value
             return items if isinstance(value, list) else tuple(items)
@@ -58,7 +80,7 @@ class _Redactor:
         redacted: dict[str, Any] = {}
         changed = False
         for key, item in value.items():
-            new_key, new_item = self.redact(key), self.redact(item)
+            new_key, new_item = self._redact(key), self._redact(item)
             changed = changed or new_key is not key or new_item is not item
             redacted[_free_key(redacted, new_key)] = new_item
         return redacted if changed else value
