@@ -34,12 +34,14 @@ def _secret_key() -> str:
         with contextlib.suppress(FileExistsError):
             os.link(fresh, path)
         fresh.unlink()
-    return path.read_text()
+    return path.read_text(encoding="ascii")
 
 
 SECRET_KEY = _secret_key()
 DEBUG = env.bool("DJANGO_DEBUG", default=False)
 ALLOWED_HOSTS = env.list("DJANGO_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+# A document may have 1 MiB; a larger one, percent-encoded by a form, still gets its problem beside the text.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [
@@ -123,6 +125,8 @@ else:
 BROKER_IS_CONFIGURED = bool(env.str("CELERY_BROKER_URL", default=""))
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
 AGENTTWIN_LEASE_SECONDS = env.int("AGENTTWIN_LEASE_SECONDS", default=60)
+# How long a command that waits for workers of a broker goes on while none of them is at work.
+AGENTTWIN_STALL_SECONDS = env.float("AGENTTWIN_STALL_SECONDS", default=60.0)
 
 if CELERY_BROKER_URL.startswith("filesystem://"):
     _queue_dir = DATA_DIR / "broker"

@@ -1,8 +1,7 @@
 """Lets transactional tests empty the database although its triggers refuse that.
 
 Django empties all tables after each test that commits, and rows that are written once refuse
-(`twins.row_guards`): around that flush, and only there, the triggers are lifted. A conftest imports
-`flush_lifts_triggers`.
+(`twins.row_guards`): around that flush, and only there, the triggers are lifted.
 """
 
 from collections.abc import Iterator
@@ -23,10 +22,6 @@ def flush_lifts_triggers() -> Iterator[None]:
         with triggers_lifted(self.connection):
             return original(self, sql_list)
 
-    if getattr(original, "lifts_triggers", False):  # another conftest was first
-        yield
-        return
-    execute_sql_flush.lifts_triggers = True  # type: ignore[attr-defined]
     BaseDatabaseOperations.execute_sql_flush = execute_sql_flush  # type: ignore[method-assign]
     yield
     BaseDatabaseOperations.execute_sql_flush = original  # type: ignore[method-assign]

@@ -18,7 +18,6 @@ POLL_SECONDS = 0.25
 SWEEP_SECONDS = 5.0
 # Without any worker at work anywhere: first said, then given up.
 SAY_AFTER_SECONDS = 10.0
-GIVE_UP_AFTER_SECONDS = 60.0
 
 
 class StalledError(EvaluationError):
@@ -50,7 +49,7 @@ def wait_for_workers(
         StalledError: no worker was at work on anything for `AGENTTWIN_STALL_SECONDS` (default 60). The cases
             stay queued for a worker that starts later.
     """
-    give_up = float(getattr(settings, "AGENTTWIN_STALL_SECONDS", GIVE_UP_AFTER_SECONDS))
+    give_up = settings.AGENTTWIN_STALL_SECONDS
     seen, said = 0, False
     progress = sweep = time.monotonic()
     while is_open(comparison_id):

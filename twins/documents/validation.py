@@ -42,7 +42,7 @@ class DocumentSchema:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads(self.path.read_text())
+        loaded: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
         return loaded
 
     @cached_property
