@@ -57,13 +57,22 @@ def import_documents(paths: Sequence[str], *, actor: Any = None) -> tuple[Import
     contents, unreadable = _read(files)
     bundle = read_bundle(contents, twin_lookup=current_definition)
     problems = [*problems, *unreadable, *bundle.problems]
-    if problems:
-        raise ImportRefusedError(problems)
+    refused = {problem.file for problem in problems}
     with transaction.atomic():
-        imported = [_store(document, actor, problems) for document in bundle.documents]
+        imported = [
+            _store(document, actor, problems)
+            for document in bundle.documents
+            # Other content of a registered version shows only here: it is said beside what else is wrong.
+            if not refused or (document.kind == AGENT and document.file not in refused)
+        ]
         if problems:
-            raise ImportRefusedError(problems)
+            raise ImportRefusedError(sorted(problems, key=lambda problem: _position(files, problem)))
     return tuple(one for one in imported if one is not None)
+
+
+def _position(files: Sequence[str], problem: FileProblem) -> int:
+    """Paths that select no file come first."""
+    return files.index(problem.file) if problem.file in files else -1
 
 
 def _store(document: BundleDocument, actor: Any, problems: list[FileProblem]) -> Imported | None:

@@ -117,6 +117,19 @@ def test_other_content_under_a_registered_version_is_refused_with_its_line(tmp_p
     assert not Twin.objects.exists()
 
 
+def test_other_content_under_a_registered_version_is_said_beside_other_problems(folder) -> None:
+    run(folder)
+    agent = folder / "nested" / "agent.json"
+    agent.write_text(agent.read_text().replace('"m"', '"other"'))
+    (folder / "a-scenario.yaml").write_text("kind: Nonsense")
+    status, _, err = run(folder, folder / "missing.yaml")
+    assert status == 2
+    lines = err.splitlines()
+    assert "missing.yaml" in lines[0]
+    assert "a-scenario.yaml" in lines[1]
+    assert "1.0.0 of helper is registered with other content" in lines[-1]
+
+
 @pytest.mark.parametrize("missing", ["no-such-file.yaml", "no-such-folder/"])
 def test_a_path_that_does_not_exist_is_an_error(folder, missing) -> None:
     status, _, err = run(folder, folder / missing)
