@@ -83,7 +83,6 @@ PROBLEMS: list[tuple[Any, str]] = [
     (without(agent(), "metadata", "version"), "metadata.version: is required"),
     (with_metadata(agent(), version=1.2), "metadata.version: must be text, found 1.2 (quote it)"),
     (with_metadata(agent(), labels={"a": 1}), "metadata.labels.a: must be text, found 1 (quote it)"),
-    (without(agent(), "spec", "model"), "spec.model: is required"),
     (without(agent(), "spec", "tools"), "spec.tools: is required"),
     (agent(model={"name": "n"}), "spec.model.provider: is required"),
     (agent(model={"provider": "p", "name": "n", "top_p": 1}), "spec.model.top_p: is not a known field here"),
@@ -115,6 +114,11 @@ PROBLEMS: list[tuple[Any, str]] = [
         "spec.dependencies[0].dependsOn[0].kind: found",
     ),
 ]
+
+
+def test_a_missing_object_is_told_by_the_fields_it_needs() -> None:
+    problems = [str(problem) for problem in validate_agent(without(agent(), "spec", "model"))]
+    assert problems == ["spec.model.provider: is required", "spec.model.name: is required"]
 
 
 @pytest.mark.parametrize(("document", "problem"), PROBLEMS, ids=range(len(PROBLEMS)))

@@ -67,7 +67,9 @@ def test_every_problem_of_every_file_is_told_in_the_order_of_the_files() -> None
     found = [str(problem) for problem in read_bundle(files).problems]
     assert found == [
         "a.yaml:1: apiVersion: is required",
-        "a.yaml:1: spec: is required",
+        "a.yaml:1: spec.model.provider: is required",
+        "a.yaml:1: spec.model.name: is required",
+        "a.yaml:1: spec.tools: is required",
         "a.yaml:2: metadata.version: is required",
         'a.yaml:2: metadata.name: found "A", allowed 1 to 99 lower-case letters, digits, _ and -, '
         "starting with a letter or digit",

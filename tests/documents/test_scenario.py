@@ -111,9 +111,10 @@ PROBLEMS: list[tuple[Any, str]] = [
     ),
     (with_metadata(scenario(), source="x"), "metadata.source: found"),
     (with_metadata(scenario(), labels={}), "metadata.labels: is not a known field here"),
-    (without(scenario(), "spec", "input"), "spec.input: is required"),
+    (without(scenario(), "spec", "input"), "spec.input.message: is required"),
     (without(scenario(), "spec", "input", "message"), "spec.input.message: is required"),
     (without(scenario(), "spec", "expectations"), "spec.expectations: is required"),
+    (without(scenario(), "metadata"), "metadata.name: is required"),
     (scenario(expectations=[]), "spec.expectations: must have at least 1 entry, found 0"),
     (
         scenario(expectations=[{"type": "maxSteps", "value": 1}] * 101),
@@ -296,7 +297,7 @@ def test_a_rehearsal_needs_a_name_and_expectations_only() -> None:
     assert validate_scenario(bare, rehearsal=True) == []
     assert load_scenario(bare, rehearsal=True).message == ""
     assert validate_scenario(without(scenario(), "spec", "input", "message"), rehearsal=True) == []
-    assert only(validate_scenario(bare)) == "spec.input: is required"
+    assert only(validate_scenario(bare)) == "spec.input.message: is required"
 
 
 def test_a_rehearsal_still_looks_at_an_input_that_is_given() -> None:

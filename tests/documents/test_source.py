@@ -192,3 +192,11 @@ def test_the_name_of_a_file_tells_its_kind() -> None:
 def test_a_problem_is_always_one_printable_line() -> None:
     found = problems('"a\\nb\\u2028\\e": !!str 1\n')
     assert found == ["f:1: ['a\\u000ab\\u2028\\u001b']: explicit tags are not allowed, found !!str"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_value_is_measured_as_its_compact_json(more: int) -> None:
+    value: dict[str, Any] = {"a": [{"é": [1, [], {}, None, True, False, 1.5, '"\n\\']}, "b"], "fill": ""}
+    size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    value["fill"] = "x" * (1024 * 1024 - size + more)
+    assert as_source(value).readable is (more == 0)

@@ -84,3 +84,27 @@ def test_a_secret_is_a_text_and_no_pattern():
 )
 def test_no_secret_is_left(value):
     assert SECRET not in json.dumps(redactor([SECRET])(value), ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("cut", "hidden"),
+    [
+        ("see abcdefg", f"see {REDACTED}"),
+        ("see abcd", f"see {REDACTED}"),
+        ("see abc", "see abc"),
+        ("abcdefgh and abcdef", f"{REDACTED} and {REDACTED}"),
+        ("abcdef and more", "abcdef and more"),
+        ("12 zzabcd", f"12 {REDACTED}"),
+    ],
+)
+def test_the_beginning_of_a_secret_at_the_end_of_a_cut_text_is_hidden(cut, hidden):
+    assert redactor(["abcdefgh", "zzabcdzz"]).cut(cut) == hidden
+
+
+def test_a_text_that_ends_in_an_ellipsis_was_cut():
+    hide = redactor(["abcdefgh"])
+    assert hide({"abcdef…": ["x abcde…", "abcdef"]}) == {f"{REDACTED}…": [f"x {REDACTED}…", "abcdef"]}
+
+
+def test_without_secrets_a_cut_text_stays():
+    assert redactor([]).cut("abcdef") == "abcdef"

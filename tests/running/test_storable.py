@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -163,3 +164,12 @@ def test_every_stored_case_can_be_rebuilt(given: Any, compared: Any) -> None:
             state = apply_changes(state, record.changes)
         rebuilt = Redaction([], case.pair.initial_state.state).stored(records, state)
         assert rebuilt.final_digest == case.final_state_digest
+
+
+@pytest.mark.parametrize("status", ["partial", "malformed"])
+def test_a_secret_that_the_cut_of_an_answer_divides_is_not_stored(status: str) -> None:
+    final, records = steps(("lookup", {"order_id": "A"}))
+    half = f'{{"result":"{SECRET[:-1]}'
+    cut = dataclasses.replace(records[0], status=status, response=half)
+    (stored,) = Redaction([SECRET], final).stored([cut], final).records
+    assert stored.response == '{"result":"[REDACTED]'

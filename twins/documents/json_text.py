@@ -98,9 +98,9 @@ def _walk(root: Any, duplicates: dict[int, list[str]], limit: int | None, findin
     ``limit`` bounds the bytes of compact JSON, and with them the walk: a cycle or a widely shared part
     ends it.
     """
-    size = 0
+    size = -1  # the root has no comma before it
     # The root is the only child of a link of its own, so that it is looked at like every other value.
-    pending: list[Iterator[tuple[Any, _Link]]] = [iter([(root, _Link(None, ""))])]
+    pending: list[Iterator[tuple[Any, _Link]]] = [iter([(root, _Link(None, 0))])]
     while pending:
         child = next(pending[-1], None)
         if child is None:
@@ -108,7 +108,8 @@ def _walk(root: Any, duplicates: dict[int, list[str]], limit: int | None, findin
             continue
         value, link = child
         if isinstance(value, (dict, list)):
-            size += 2
+            # Both brackets, less the comma that the first child does not have.
+            size += 1 if value else 2
             if link.depth >= NESTING:
                 findings.append(Finding(link.segments(), TOO_DEEP))
             else:
@@ -118,8 +119,8 @@ def _walk(root: Any, duplicates: dict[int, list[str]], limit: int | None, findin
             if flaw is not None:
                 findings.append(Finding(link.segments(), flaw))
             size += _bytes(value)
-        # A key, a colon or a comma comes with every child.
-        size += 1 + (len(link.segment) + 3 if isinstance(link.segment, str) else 0)
+        # A comma comes with every child, and with a member its key and colon.
+        size += 1 + (_bytes(link.segment) + 1 if isinstance(link.segment, str) else 0)
         if limit is not None and size > limit:
             raise _TooLarge
 
@@ -160,7 +161,7 @@ def _scalar_flaw(value: Any) -> str | None:
 
 def _bytes(value: Any) -> int:
     if isinstance(value, str):
-        return len(value.encode("utf-8", "surrogatepass")) + 2
+        return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     if isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**_LONG_NUMBER):
         return len(str(value))
     return _LONG_NUMBER if isinstance(value, int) else 4

@@ -162,7 +162,7 @@ def _adapter(_validator: Any, _on: Any, value: Any, _schema: Any) -> Errors:
             )
 
 
-def _required(_validator: Any, names: Iterable[str], value: Any, schema: Mapping[str, Any]) -> Errors:
+def _required(validator: Any, names: Iterable[str], value: Any, schema: Mapping[str, Any]) -> Errors:
     if not isinstance(value, dict):
         return
     needs = schema.get("x-needs", {})
@@ -171,12 +171,19 @@ def _required(_validator: Any, names: Iterable[str], value: Any, schema: Mapping
             continue
         said = needs.get(name)
         if said is None:
-            yield ValidationError("is required", path=[name])
+            yield from _missing(validator, name, schema)
         elif said.startswith("op "):
             # What an effect lacks is told of the effect: its fields mean nothing without the op.
             yield ValidationError(said.replace("{op}", str(value.get("op"))))
         else:
             yield ValidationError(said, path=[name])
+
+
+def _missing(validator: Any, name: str, schema: Mapping[str, Any]) -> Errors:
+    """A missing object that has required fields is told by them: they are what the author has to write."""
+    inner = schema.get("properties", {}).get(name, {})
+    errors = [error for error in validator.descend({}, inner, path=name) if error.validator == "required"]
+    yield from errors or [ValidationError("is required", path=[name])]
 
 
 def _items(validator: Any, items: Any, value: Any, schema: Mapping[str, Any]) -> Errors:
