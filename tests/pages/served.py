@@ -42,6 +42,15 @@ class Served:
         self.url = f"http://127.0.0.1:{self.port}"
 
     @property
+    def log(self) -> Path:
+        return self.folder / "serve.log"
+
+    @property
+    def said(self) -> str:
+        """What `serve` wrote since it was last started."""
+        return self.log.read_text(errors="replace")
+
+    @property
     def environment(self) -> dict[str, str]:
         kept = {
             name: value
@@ -73,27 +82,32 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(site: Served, *, patience: float = 60) -> Iterator[subprocess.Popen[str]]:
-    """`serve` for the time of the block, ended with SIGTERM."""
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "serve", "--port", str(site.port), "--concurrency", "1"],
-        cwd=ROOT,
-        env=site.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def serving(site: Served, *, patience: float = 60) -> Iterator[subprocess.Popen[bytes]]:
+    """`serve` for the time of the block, ended with SIGTERM; what it says is in `site.said`."""
+    process = start_serving(site)
     try:
         until = time.monotonic() + patience
         while not answers(site.url + "/login/"):
-            assert process.poll() is None, process.stdout and process.stdout.read()
-            assert time.monotonic() < until, "the server does not come up"
+            assert process.poll() is None, site.said
+            assert time.monotonic() < until, f"the server does not come up: {site.said}"
             time.sleep(0.1)
         yield process
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         process.wait(30)
+
+
+def start_serving(site: Served) -> subprocess.Popen[bytes]:
+    # To a file: nobody reads along, and a full pipe would stop the server in the middle of a log line.
+    with site.log.open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", "serve", "--port", str(site.port), "--concurrency", "1"],
+            cwd=ROOT,
+            env=site.environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
 
 
 def answers(url: str) -> bool:

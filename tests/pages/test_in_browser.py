@@ -14,6 +14,26 @@ from tests.pages.served import PASSWORD, Served
 
 pytestmark = pytest.mark.xdist_group("served")
 
+# A copy of the first comparison with one case, which somebody else has claimed for the next hour.
+_COPY_THAT_RUNS = """
+from datetime import timedelta
+from django.utils import timezone
+from evaluations.models import Case, Comparison
+copy = Comparison.objects.get(pk=1)
+runs, pair = list(copy.runs.all()), copy.pairs.first()
+copy.pk = copy.key = copy.finished_at = None
+copy.state = "RUNNING"
+copy.save()
+pair.pk, pair.comparison = None, copy
+pair.save()
+claim = {"claim_token": "other", "attempts": 1, "lease_expires_at": timezone.now() + timedelta(hours=1)}
+for run in runs:
+    run.pk, run.comparison, run.state = None, copy, "RUNNING"
+    run.save()
+    Case.objects.create(run=run, pair=pair, state="RUNNING", **claim)
+print(copy.pk)
+"""
+
 PAGES = (
     "/",
     "/comparisons/",
@@ -153,12 +173,7 @@ def test_starting_and_watching_a_comparison_end(visit: Callable[..., Any], site:
 
 
 def test_a_question_stays_open_while_the_progress_goes_on(visit: Callable[..., Any], site: Served) -> None:
-    stuck = site.python(
-        "from evaluations.models import Comparison as C; c = C.objects.get(pk=1); runs = list(c.runs.all())\n"
-        "c.pk = c.key = None; c.state = 'RUNNING'; c.finished_at = None; c.save()\n"
-        "for run in runs: run.pk = None; run.comparison = c; run.state = 'RUNNING'; run.save()\n"
-        "print(c.pk)"
-    ).strip()
+    stuck = site.python(_COPY_THAT_RUNS).strip()
     page = visit("editor")
     page.goto(f"/comparisons/{stuck}/")
 

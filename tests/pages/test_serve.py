@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.served import ROOT, Served, answers, free_port, processes_with, serving
+from tests.pages.served import ROOT, Served, answers, free_port, processes_with, serving, start_serving
 
 pytestmark = pytest.mark.xdist_group("served")
 
@@ -27,7 +27,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Served:
     return site
 
 
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     """The worker of this server with its pool and beat, once all of them are there."""
     children = Path(f"/proc/{process.pid}/task")
     until = time.monotonic() + 30
@@ -59,8 +59,9 @@ def test_it_says_where_it_listens_and_stops_whole(bare: Served, number: signal.S
     with serving(bare) as process:
         workers = workers_of(process)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=30)
+        process.wait(30)
 
+    said = bare.said
     assert process.returncode == 0
     assert f"http://127.0.0.1:{bare.port}/" in said
     assert said.rstrip().endswith("Stopped.")
@@ -127,14 +128,7 @@ def test_arguments_that_cannot_be_meant_are_status_2(bare: Served, arguments: li
 def test_a_database_behind_is_said_and_left_alone(tmp_path: Path) -> None:
     site = Served(tmp_path, free_port())
     # Nothing is migrated: the pages cannot be shown, and the friendly 503 says what to do.
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "serve", "--port", str(site.port), "--concurrency", "1"],
-        cwd=ROOT,
-        env=site.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    process = start_serving(site)
     try:
         workers_of(process)
         asked = urllib.request.Request(
@@ -144,10 +138,10 @@ def test_a_database_behind_is_said_and_left_alone(tmp_path: Path) -> None:
             urllib.request.urlopen(asked, timeout=30)
     finally:
         process.terminate()
-        said, _ = process.communicate(timeout=30)
+        process.wait(30)
 
     assert (refused.value.code, refused.value.headers["Retry-After"]) == (503, "5")
     assert b"The database does not answer" in refused.value.read()
-    assert "The database is behind" in said
-    assert "manage.py migrate" in said
+    assert "The database is behind" in site.said
+    assert "manage.py migrate" in site.said
     assert not site.run("showmigrations", "--plan").count("[X]")
