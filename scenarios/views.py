@@ -125,7 +125,9 @@ def coverage_part(twin: Twin, tools: Sequence[ShownTool], on_page: Sequence[Show
             "required": REQUIRED,
             "rows": rows,
             "untried": [
-                row["tool"] for row in rows if not row["coverage"].exercised and not row["coverage"].gaps
+                row["tool"]
+                for row in rows
+                if row["coverage"].is_reachable and not row["coverage"].exercised and not row["coverage"].gaps
             ],
             "scenario_count": len(scenarios),
             "list_href": f"{reverse('scenarios:scenario_list')}?{ScenarioFilter(twin=twin.name).query}",

@@ -6,8 +6,10 @@ Nobody reads a planted secret here, whatever their role; who may edit a document
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -19,6 +21,7 @@ from agenttwin_site.paging import Page, keyset_page
 from twins.difference import Difference, difference
 from twins.documents.yaml_writer import to_yaml
 from twins.engine.redaction import redactor
+from twins.engine.values import compact_json
 
 VERSIONS_PER_PAGE = 20
 
@@ -94,7 +97,13 @@ def shown_texts(versions: Sequence[Any], secrets: Sequence[str]) -> list[str]:
     redact = redactor(secrets)
     if not secrets or all(_is_free_of_secrets(version, redact) for version in versions):
         return [version.source_text for version in versions]
-    return [to_yaml(redact(version.document)) for version in versions]
+    return [_written_anew(compact_json(redact(version.document))) for version in versions]
+
+
+@lru_cache(maxsize=16)
+def _written_anew(document: str) -> str:
+    """JSON as YAML; remembered, because a document of the largest size takes a second to write."""
+    return to_yaml(json.loads(document))
 
 
 def is_redacted(version: Any, secrets: Sequence[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -150,3 +152,10 @@ def test_a_rule_aimed_at_another_tool_takes_no_calls() -> None:
     rules = compile_fault_rules([rule("delay", "look"), rule()])
 
     assert [one.type for one in firing_rules(rules, "pay")] == ["http_500"]
+
+
+def test_words_and_coverage_need_no_django() -> None:
+    names = "scenarios.coverage, scenarios.fault_words, scenarios.expectation_words, twins.describing"
+    code = f"import sys, {names}; sys.exit('django' in sys.modules or 'evaluations' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
