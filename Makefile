@@ -33,12 +33,12 @@ check: $(VENV)/.installed
 	$(MANAGE) makemigrations --check --dry-run
 	$(MANAGE) write_schemas --check
 
-# A Chromium for the browser tests, where none is installed: Debian's package as root, else Playwright's download.
+# A Chromium for the browser tests, where none is found: Debian's package as root, else Playwright's download.
 browser: $(VENV)/.installed
-	$(BIN)/python -m tests.browser.chromium || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
-	  then apt-get update -qq && apt-get install -y -qq chromium; \
-	  else $(BIN)/python -m playwright install chromium; fi
+	@if $(BIN)/python -m tests.pages.browser; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then apt-get update -qq && apt-get install -y -qq chromium; \
+	else $(BIN)/python -m playwright install chromium; fi
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m bench

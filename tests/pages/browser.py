@@ -69,3 +69,12 @@ def log_in(page: Any, url: str, name: str, password: str) -> None:
     page.fill("#id_password", password)
     page.click("main button[type=submit]")
     page.wait_for_url(f"{url}/")
+
+
+if __name__ == "__main__":  # `make browser` asks whether there is anything to install
+    import sys
+
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        sys.exit(0 if found_browser(started) else 1)
