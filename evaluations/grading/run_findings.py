@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from evaluations.grading.results import ERROR, FAIL, Result
 from evaluations.grading.wording import clean, cut
-from scenarios.documents.expectations import RUN_FINDING
 
-AGENT_RUN = RUN_FINDING
+#: Scenarios may not give it to an expectation of theirs (`scenarios.documents.expectations.RUN_FINDING`).
+AGENT_RUN = "agentRun"
 MAX_REASON = 600
 
 #: kind -> (status, label, sentence). ERROR: the agent never got to work, so nothing is known about it.

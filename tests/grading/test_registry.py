@@ -25,9 +25,11 @@ from evaluations.grading.expectations import registry
 from evaluations.grading.expectations.registry import expectation
 from evaluations.grading.parameters import kinds_of, text
 from evaluations.grading.results import Finding, passed
+from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.grading.schema import expectation_definitions
 from evaluations.management.commands.write_schemas import schema_text
 from scenarios.documents.cases import case_spec
+from scenarios.documents.expectations import RUN_FINDING
 from scenarios.documents.scenario import SCENARIO_SCHEMA, load_scenario
 from tests.grading.building import STATE, TOOLS, call, graded, scenario, twin
 from twins.documents.twin import load_twin
@@ -350,3 +352,7 @@ def test_a_parameter_kind_can_be_declared_without_a_default() -> None:
 def test_the_shop_of_the_tests_is_never_changed() -> None:
     assert STATE == {"orders": {"A": {"paid": 0, "note": "first"}, "B": {"paid": 5}}, "log": []}
     assert set(TOOLS) == {"look", "policy", "pay", "add", "mark", "wipe"}
+
+
+def test_the_id_scenarios_may_not_use_is_the_one_of_the_finding_about_the_run() -> None:
+    assert RUN_FINDING == AGENT_RUN
