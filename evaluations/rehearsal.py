@@ -16,7 +16,7 @@ from scenarios.documents.cases import case_spec
 from scenarios.documents.scenario import Scenario, load_scenario
 from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import CALLS_BYTES, DOCUMENT_BYTES, Source, as_source
-from twins.documents.twin import load_twin
+from twins.documents.twin import load_twin, planted_secrets
 from twins.engine.case import CaseSpec, CaseState, begin, call_tool, search
 from twins.engine.definition import Definition
 from twins.engine.records import CUT
@@ -32,9 +32,13 @@ _FREE_RECORD_FIELDS = ("tool", "arguments", "error_code", "response", "effect_ke
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Valid documents, or the problems of each by what it is: `twin`, `scenario`, `calls`."""
+    """Valid documents, or the problems of each by what it is: `twin`, `scenario`, `calls`.
+
+    `redact` hides the twin's planted secrets, also those of a twin that is refused.
+    """
 
     problems: dict[str, tuple[Problem, ...]]
+    redact: Redactor
     definition: Definition | None = None
     scenario: Scenario | None = None
     calls: Calls = field(default_factory=Calls)
@@ -64,17 +68,20 @@ def rehearse(
 
 
 def prepare(twin: Source | None, scenario: Source | None = None, calls: Source | None = None) -> Prepared:
-    """Read all documents, so that every problem of each is known at once.
+    """Read all documents, so that every problem of each is known at once. None repeats a planted secret.
 
     A scenario is held against the twin's tools only if there is a valid twin; `run` needs one.
     """
     problems: dict[str, tuple[Problem, ...]] = {}
+    redact = result_redactor(() if twin is None else planted_secrets(twin.value))
 
     def loaded(what: str, load: Callable[[], Any]) -> Any:
         try:
             return load()
         except DocumentError as error:
-            problems[what] = tuple(error.problems)
+            problems[what] = tuple(
+                replace(one, path=redact(one.path), detail=redact(one.detail)) for one in error.problems
+            )
             return None
 
     definition = None if twin is None else loaded("twin", lambda: load_twin(twin))
@@ -83,7 +90,7 @@ def prepare(twin: Source | None, scenario: Source | None = None, calls: Source |
         read_scenario = loaded("scenario", lambda: load_scenario(scenario, twin=definition, rehearsal=True))
     if calls is not None:
         read_calls = loaded("calls", lambda: load_calls(calls, with_scenario=scenario is not None))
-    return Prepared(problems, definition, read_scenario, read_calls or Calls())
+    return Prepared(problems, redact, definition, read_scenario, read_calls or Calls())
 
 
 def run(prepared: Prepared, *, seed: int = 0, trial: int = 1) -> dict[str, Any]:
@@ -113,7 +120,7 @@ def run(prepared: Prepared, *, seed: int = 0, trial: int = 1) -> dict[str, Any]:
         graded = grade(compile_expectations(scenario.expectations), evidence)
         verdict = case_verdict(graded)
         results = [result.to_json() for result in graded]
-    redact = result_redactor(prepared.definition.secrets)
+    redact = prepared.redact
     shown = {
         "seed": spec.seed,
         "replies": [_shown_reply(reply.to_json(), redact) for reply in replies],

@@ -101,9 +101,10 @@ def test_the_beginning_of_a_secret_at_the_end_of_a_cut_text_is_hidden(cut, hidde
     assert redactor(["abcdefgh", "zzabcdzz"]).cut(cut) == hidden
 
 
-def test_a_text_that_ends_in_an_ellipsis_was_cut():
+def test_what_stands_before_an_ellipsis_was_cut():
     hide = redactor(["abcdefgh"])
     assert hide({"abcdef…": ["x abcde…", "abcdef"]}) == {f"{REDACTED}…": [f"x {REDACTED}…", "abcdef"]}
+    assert hide('found "abcdef…, allowed abcdef') == f'found "{REDACTED}…, allowed abcdef'
 
 
 def test_without_secrets_a_cut_text_stays():

@@ -305,6 +305,18 @@ def test_a_missing_file_and_a_folder_say_so(tmp_path: Path) -> None:
     ]
 
 
+def test_a_refusal_repeats_no_planted_secret(tmp_path: Path) -> None:
+    secret = "FAKE-DOOR-CODE-4711"
+    planting = twin()
+    planting["spec"]["secrets"] = [secret]
+    wrong = scenario([{"type": secret}, {"type": "state", "path": f"{'x' * 40}{secret}.."}])
+    calls = {"calls": [{"tool": "look", secret: 1}], "caller_role": "x" * 50 + secret}
+    status, out, err = command(*files(tmp_path, twin=planting, scenario=wrong, calls=calls))
+    assert (status, out) == (2, "")
+    assert secret[:6] not in err
+    assert err.count("[REDACTED]") >= 4
+
+
 def test_problems_of_other_files_are_told_beside_a_missing_twin(tmp_path: Path) -> None:
     arguments = files(tmp_path, scenario=scenario([{"type": "state"}]))
     status, _, err = command("--twin", str(tmp_path / "none.yaml"), *arguments)

@@ -10,6 +10,7 @@ from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import DOCUMENT_BYTES, Finding, as_source
 from twins.documents.validation import DocumentSchema, Mention
 from twins.engine.definition import Definition, compile_definition
+from twins.engine.redaction import SHORTEST_SECRET
 from twins.engine.values import compact_json, digest
 
 STATE_BYTES = DOCUMENT_BYTES
@@ -28,6 +29,17 @@ def load_twin(document: Any) -> Definition:
     if problems:
         raise DocumentError(problems)
     return compile_definition(source.value, digest=digest(source.value))
+
+
+def planted_secrets(document: Any) -> tuple[str, ...]:
+    """The secrets that a twin's document plants, as far as they can be read: it may be invalid."""
+    spec = document.get("spec") if isinstance(document, dict) else None
+    secrets = spec.get("secrets") if isinstance(spec, dict) else None
+    return tuple(
+        secret
+        for secret in (secrets if isinstance(secrets, list) else ())
+        if isinstance(secret, str) and len(secret) >= SHORTEST_SECRET
+    )
 
 
 def state_finding(state: Any, what: str) -> str | None:

@@ -12,7 +12,7 @@ from .values import text_form
 REDACTED: Final = "[REDACTED]"
 
 _ELLIPSIS: Final = "…"
-_SHORTEST: Final = 4
+SHORTEST_SECRET: Final = 4
 """Characters of the shortest secret (FORMATS 2); less than that of a longer one gives nothing away."""
 
 
@@ -47,24 +47,30 @@ class Redactor:
     def cut(self, text: str) -> str:
         """A text whose end was cut off: the beginning of a secret at its end is hidden as well."""
         whole: str = self(text)
-        shown = self._shown_at_end(whole)
-        return whole[: len(whole) - shown] + REDACTED if shown else whole
+        return self._without_beginning(whole)
+
+    def _before_ellipses(self, text: str) -> str:
+        """An ellipsis is the mark of a cut: of a name, a query or a value too long to keep or to show."""
+        *cut, rest = text.split(_ELLIPSIS)
+        hidden = _ELLIPSIS.join([*map(self._without_beginning, cut), rest])
+        return text if hidden == text else hidden
+
+    def _without_beginning(self, text: str) -> str:
+        shown = self._shown_at_end(text)
+        return text[: len(text) - shown] + REDACTED if shown else text
 
     def _shown_at_end(self, text: str) -> int:
         """How many characters at the end of a cut text begin a secret, if that is enough to matter."""
         shown = 0
         for form in self._forms:
-            lengths = range(min(len(form) - 1, len(text)), max(shown, _SHORTEST - 1), -1)
+            lengths = range(min(len(form) - 1, len(text)), max(shown, SHORTEST_SECRET - 1), -1)
             shown = next((length for length in lengths if text.endswith(form[:length])), shown)
         return shown
 
     def _redact(self, value: Any) -> Any:
         if isinstance(value, str):
             hidden = self._pattern.sub(REDACTED, value)
-            # The engine's mark of a cut: a name, a query or an odd argument that was too long to keep.
-            if hidden.endswith(_ELLIPSIS) and (shown := self._shown_at_end(hidden[:-1])):
-                return hidden[: -1 - shown] + REDACTED + _ELLIPSIS
-            return hidden
+            return self._before_ellipses(hidden) if _ELLIPSIS in hidden else hidden
         if isinstance(value, dict):
             return self._redact_object(value)
         if isinstance(value, (list, tuple)):

@@ -48,7 +48,8 @@ class Command(BaseCommand):
         try:
             result = run(prepared, seed=options["seed"], trial=options["trial"])
         except Exception as problem:  # an adapter in the twin's code: the case is errored, and says why
-            self.stderr.write(clean(f"the twin could not go on: {type(problem).__name__}: {problem}"))
+            said = prepared.redact(f"{type(problem).__name__}: {problem}")
+            self.stderr.write(clean(f"the twin could not go on: {said}"))
             raise SystemExit(FAILED_OR_ERRORED) from problem
         if options["format"] == "json":
             # Escaped, so that it is the same bytes on every terminal and in every locale.
