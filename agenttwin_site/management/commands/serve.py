@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import warnings
 from types import FrameType
 from typing import Any
 
@@ -41,6 +42,8 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         listener = _listen(host, port)
         self._say_if_behind()
+        # Static files are small and whole in memory; that WhiteNoise hands them over synchronously costs nothing.
+        warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
         server = uvicorn.Server(
             uvicorn.Config(
                 "agenttwin_site.asgi:application",
