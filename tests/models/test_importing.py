@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from django.core.management import call_command
@@ -163,3 +166,17 @@ def test_another_kind_of_document_is_an_error(tmp_path) -> None:
     assert status == 2
     assert "other.yaml:1: kind: " in err
     assert "calls.yaml" in err
+
+
+def test_a_database_without_tables_is_one_line_and_status_4(tmp_path):
+    (tmp_path / "twin.yaml").write_text("apiVersion: agenttwin.dev/v1\n")
+    done = subprocess.run(
+        [sys.executable, "manage.py", "import_documents", "demo/refund/twin.yaml"],
+        env={**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path}/empty.sqlite3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 4
+    assert "has it been migrated?" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -6,8 +6,10 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
+from evaluations.errors import database_problem
 from evaluations.services.importing import Imported, ImportRefusedError, import_documents
 
 
@@ -15,7 +17,7 @@ class Command(BaseCommand):
     help = (
         "Reads files and folders (.yaml, .yml and .json, folders with all below them) of twins, scenarios "
         "and agents in any order, all or nothing. Problems go to stderr, one a line: FILE:LINE: PATH: what. "
-        "Exit status: 0 stored or unchanged, 2 nothing stored."
+        "Exit status: 0 stored or unchanged; 2 refused and 4 no usable database, nothing stored."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -29,6 +31,8 @@ class Command(BaseCommand):
                 # Without the colours of an error: other programs read these lines.
                 self.stderr.write(str(problem), style_func=str)
             sys.exit(2)
+        except DatabaseError as problem:
+            raise CommandError(database_problem(problem), returncode=4) from None
         for one in imported:
             self.stdout.write(_line(one))
         made = sum(one.created for one in imported)
