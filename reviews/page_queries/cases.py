@@ -32,6 +32,8 @@ HISTORY_SHOWN = 12
 ENTRIES_SHOWN = 50
 
 _DOCUMENTS = ("document", "source_text")
+# A larger number is in no address that this site made, and SQLite cannot even be asked for it.
+_LARGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ class PairPage:
 
 def find_pair(**conditions: Any) -> PairedCase | None:
     """The one pair that meets the conditions, with everything pinned but the documents of twin and agents."""
+    if any(isinstance(value, int) and value > _LARGEST_ID for value in conditions.values()):
+        return None
     versions = ("comparison__baseline", "comparison__candidate", "twin_version")
     return (
         PairedCase.objects.select_related(
@@ -266,5 +270,5 @@ def _secrets_of(twin_version_id: int, digest: str) -> tuple[str, ...]:
     """The secrets planted in a twin version, which never changes (the digest is part of the memory's key)."""
     document = TwinVersion.objects.filter(pk=twin_version_id).values_list("document", flat=True).first()
     spec = document.get("spec") if isinstance(document, dict) else None
-    planted = spec.get("secrets") if isinstance(spec, dict) else None
-    return tuple(secret for secret in planted or () if isinstance(secret, str))
+    planted: list[Any] = (spec.get("secrets") if isinstance(spec, dict) else None) or []
+    return tuple(secret for secret in planted if isinstance(secret, str))

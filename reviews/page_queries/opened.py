@@ -149,7 +149,7 @@ def _open_side(
             state_problem=problem,
             state_href=address.raw_href("state", name),
         )
-    shared = {
+    shared: dict[str, Any] = {
         "number": position,
         "anchor": call_anchor(name, position),
         "is_claim": False,

@@ -99,20 +99,24 @@ def needs_claim(entry: QueueEntry) -> bool:
     return entry.reason in _NEEDS_CLAIM
 
 
-def rows_in_question(entry: QueueEntry, rows: Sequence[CheckRow]) -> list[CheckRow]:
-    """The checks that the reason is about, and no others."""
+def rows_in_question(
+    entry: QueueEntry, rows: Sequence[CheckRow], *, result_id: int | None = None
+) -> list[CheckRow]:
+    """The checks that the reason is about, and the one a form is open for, if any; no others."""
     if entry.reason in (QueueReason.ERROR, QueueReason.SKIPPED_CRITICAL, QueueReason.INCOMPLETE):
-        found = [row for row in rows if _is_unmeasured(row)]
+        wanted = _is_unmeasured
     elif entry.reason == QueueReason.CONTRADICTION:
-        found = [row for row in rows if _disproves(row)]
+        wanted = _disproves
     else:
-        found = [row for row in rows if not row.is_quiet]
-    return with_key(found)
+        wanted = _is_not_quiet
+    return with_key(
+        [row for row in rows if wanted(row) or any(side.result.pk == result_id for side in row.sides)]
+    )
 
 
 def people_who_decide() -> list[Any]:
     """Accounts that can be given an entry: one query."""
-    people = get_user_model()._default_manager.with_perm(  # type: ignore[attr-defined]
+    people = get_user_model()._default_manager.with_perm(
         DECIDE, backend="django.contrib.auth.backends.ModelBackend"
     )
     return list(people.filter(is_active=True).order_by("username")[:ASSIGNEES_SHOWN])
@@ -174,6 +178,10 @@ def _listed(
 
 def case_href(entry: QueueEntry) -> str:
     return CaseAddress.of(entry.pair).href()
+
+
+def _is_not_quiet(row: CheckRow) -> bool:
+    return not row.is_quiet
 
 
 def _is_unmeasured(row: CheckRow) -> bool:

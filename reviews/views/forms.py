@@ -134,7 +134,7 @@ def kept(request: HttpRequest) -> Typed | None:
     return Typed(kind, target, **_fields(form)) if target else None
 
 
-def _fields(form: KeptForm) -> dict[str, str]:
+def _fields(form: KeptForm) -> dict[str, Any]:
     return {name: form.first(name) for name in ("decision", "note", "form_token")}
 
 

@@ -263,11 +263,14 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
     ends = final_states(page, facts.ends, cited)
     now = timezone.now()
     user: Any = request.user
-    rows = queries.rows_in_question(entry, check_rows(page, ends, page.address.href()))
+    deciding = typed.target if typed is not None and typed.kind == OVERRIDE else None
+    rows = queries.rows_in_question(entry, check_rows(page, ends, page.address.href()), result_id=deciding)
     parameters = {"entry": entry.pk} | ({"reason": reason} if reason else {})
     for row in rows:
         row.queue_href = f"{reverse('reviews:queue')}?{urlencode(parameters)}"
-    if typed is not None and typed.kind == OVERRIDE and user.has_perm(DECIDE) and entry.is_open:
+    # What was refused is shown again even if the entry was closed meanwhile: the note is still in it.
+    is_wanted = typed is not None and typed.kind == OVERRIDE and (entry.is_open or typed.refusal is not None)
+    if typed is not None and is_wanted and user.has_perm(DECIDE):
         action = reverse("reviews:queue_decide", args=[entry.pk])
         action += f"?{urlencode({'reason': reason})}" if reason else ""
         for row in rows:
