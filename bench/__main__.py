@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -41,6 +43,26 @@ def _lines() -> Iterator[Line]:
         "flat (at most x 1.1)",
         ratio <= 1.1,
     )
+    yield from _pages()
+
+
+def _pages() -> Iterator[Line]:
+    # A process of its own: Django knows one database a process.
+    found = subprocess.run(
+        [sys.executable, "-m", "bench.pages"], check=True, stdout=subprocess.PIPE, text=True
+    )
+    figures = json.loads(found.stdout)
+    for name, (page, fragment) in figures["pages"].items():
+        must = name in ("comparison", "case", "queue")
+        title = f"page with {figures['cases']:,} cases stored: {name}"
+        yield title, f"{page:.0f} ms", "under 100 ms" if must else "", page < 100 if must else None
+        if fragment is not None:
+            yield (
+                "  its fragment",
+                f"{fragment:.0f} ms",
+                "under 50 ms" if must else "",
+                fragment < 50 if must else None,
+            )
 
 
 def _engine() -> Iterator[Line]:
