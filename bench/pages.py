@@ -1,6 +1,6 @@
 """How quickly the pages answer with 100,000 stored cases: server time, middleware and templates included.
 
-The cases are real ones: the refund demo, fifty trials of each scenario, copied row by row inside the database.
+The cases are real: the refund demo, fifty trials of each scenario, its rows copied inside the database.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ def _copy_rows(copies: int) -> None:
     from evaluations.models import Case, Comparison, ExpectationResult, PairedCase, Run, ToolCall
     from reviews.models import QueueEntry
 
+    more = copies - 1
     copied = (Comparison, Run, PairedCase, Case, ToolCall, ExpectationResult, QueueEntry)
     distance = {model: _largest_key(model) for model in copied}
     with transaction.atomic(), connection.cursor() as cursor:
@@ -80,7 +81,7 @@ def _copy_rows(copies: int) -> None:
             columns = [field.column for field in model._meta.concrete_fields]
             moved = [_moved(field, distance) for field in model._meta.concrete_fields]
             cursor.execute(
-                f"WITH RECURSIVE copy(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < {copies - 1})"
+                f"WITH RECURSIVE copy(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < {more})"
                 f" INSERT INTO {model._meta.db_table} ({_quoted(columns)})"
                 f" SELECT {', '.join(moved)} FROM {model._meta.db_table}, copy"
             )
