@@ -1,9 +1,15 @@
-"""ASGI entry of the site."""
+"""ASGI entry of the site: the wire answers under its own addresses, everything else is Django's."""
 
 import os
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agenttwin_site.settings")
 
-application = get_asgi_application()
+# Before the wire's modules: they need the apps to be loaded.
+_django: Any = get_asgi_application()
+
+from twins.wire.router import Wire  # noqa: E402
+
+application = Wire(_django)

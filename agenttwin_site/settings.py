@@ -172,6 +172,9 @@ AGENTTWIN_IN_PROCESS_AGENTS = env.json(
     default={"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
 )
 
+# Where agents reach this server: the base of the tool URLs they are given (twins/wire).
+AGENTTWIN_PUBLIC_URL = env.str("AGENTTWIN_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
+
 # ------------------------------------------------------------------------------------ security
 
 AUTH_PASSWORD_VALIDATORS = [

@@ -54,3 +54,7 @@ class TwinVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.twin.name} version {self.number}"
+
+
+# Django finds an app's models in this module; the rows of the wire have a room of their own.
+from twins.wire.models import WireRecord, WireSession  # noqa: E402, F401
