@@ -33,7 +33,7 @@ _NOTE_TRIES: Final = 1200
 
 
 class Gateway:
-    """The services of the wire for one event loop. OutageError from every method while the database is out."""
+    """The services of the wire for one event loop. While the database is out, OutageError."""
 
     def __init__(self) -> None:
         # SQLite has one writer at a time: more threads would only poll for its lock.

@@ -100,7 +100,7 @@ def records_of(session_id: int) -> tuple[Record, ...]:
     return tuple(_read(record) for record in rows.values_list("record", flat=True))
 
 
-def _written(record: Record) -> dict[str, Any]:
+def _written(record: Record) -> Any:
     """A record with what the checks need and nothing prints: kept here only while the session is open."""
     fields = record.to_json()
     if record.kind == "tool_call":
@@ -110,7 +110,7 @@ def _written(record: Record) -> dict[str, Any]:
     return fields
 
 
-def _read(fields: dict[str, Any]) -> Record:
+def _read(fields: Any) -> Record:
     if fields["kind"] == "retrieval":
         return RetrievalRecord.from_json(fields)
     return replace(CallRecord.from_json(fields), sent_arguments=fields.get("sent_arguments"))

@@ -57,7 +57,7 @@ class SessionSpec:
         return hashlib.sha256(compact_json(self.to_json()).encode()).hexdigest()
 
     def case_spec(self) -> CaseSpec:
-        """The engine's case, compiled once per content and process. TwinVersion.DoesNotExist if there is none."""
+        """The engine's case, compiled once per content and process. Raises TwinVersion.DoesNotExist."""
         twins = TwinVersion.objects.filter(pk=self.twin_version_id)
         return _compiled(_Key(self.digest, twins.values_list("digest", flat=True).get(), self))
 
