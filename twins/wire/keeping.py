@@ -17,6 +17,7 @@ from twins.engine.case import CaseSpec, CaseState, begin
 from twins.engine.records import CallRecord, Record, RetrievalRecord
 from twins.wire.deltas import delta_between, patched
 from twins.wire.models import WireRecord
+from twins.wire.rows import RecordRow
 
 _STATES_KEPT: Final = 256
 
@@ -79,17 +80,12 @@ def forget(public_id: str) -> None:
 
 def rows_of(
     session_id: int, before: CaseState, after: CaseState, records: Sequence[Record]
-) -> list[WireRecord]:
+) -> list[RecordRow]:
     """The rows of one step, the delta with the last: a call delivered twice is one step of two records."""
     delta = delta_between(before.to_json(), after.to_json())
     last = records[-1]
     return [
-        WireRecord(
-            session_id=session_id,
-            seq=record.seq,
-            record=_written(record),
-            delta=delta if record is last else None,
-        )
+        RecordRow(session_id, record.seq, _written(record), delta if record is last else None)
         for record in records
     ]
 
@@ -100,7 +96,7 @@ def records_of(session_id: int) -> tuple[Record, ...]:
     return tuple(_read(record) for record in rows.values_list("record", flat=True))
 
 
-def _written(record: Record) -> Any:
+def _written(record: Record) -> dict[str, Any]:
     """A record with what the checks need and nothing prints: kept here only while the session is open."""
     fields = record.to_json()
     if record.kind == "tool_call":

@@ -14,8 +14,8 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import Any
 
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
@@ -34,6 +34,7 @@ from twins.wire.errors import (
 )
 from twins.wire.keeping import forget, records_of, remember, rows_of, state_at
 from twins.wire.models import WireRecord, WireSession
+from twins.wire.rows import SessionRow, advance, insert_records, session_row
 from twins.wire.specs import SessionSpec
 
 logger = logging.getLogger(__name__)
@@ -204,22 +205,10 @@ def _load_admission(public_id: str) -> Admission | None:
 
 def check_open(admission: Admission) -> None:
     """SessionClosedError if the session takes no more calls."""
-    _closed_for(_Row(*WireSession.objects.values_list(*_Row._fields).get(pk=admission.session_id)))
+    _closed_for(session_row(admission.session_id, lock=False))
 
 
 # ---------------------------------------------------------------------------------------- calls
-
-
-class _Row(NamedTuple):
-    """What a call reads of its session."""
-
-    seq: int
-    calls: int
-    searches: int
-    revoked_at: datetime | None
-    expires_at: datetime
-    limit_reached: str
-    twin_error: str
 
 
 def call(admission: Admission, tool: Any, arguments: Any = ABSENT, headers: Any = None) -> Answered:
@@ -281,35 +270,38 @@ def _step_under_lock(
     admission: Admission, operation: Callable[[CaseState], Step], counter: str
 ) -> tuple[CaseState, Step] | Exception:
     """The step, written but not yet committed, or why the session ends instead (written as well)."""
-    rows = WireSession.objects.filter(pk=admission.session_id)
-    row = _Row(*rows.select_for_update().values_list(*_Row._fields).get())
+    row = session_row(admission.session_id, lock=True)
     _closed_for(row)
     before = state_at(admission.public_id, admission.session_id, row.seq, _case(admission))
     count = getattr(row, counter) + 1
     if (reason := _over_limit(admission, counter, count)) is not None:
-        rows.update(limit_reached=reason, revoked_at=timezone.now())
+        _revoke(admission, limit_reached=reason)
         return SessionClosedError(f"{_CLOSED}: {reason}")
     try:
         step = operation(before)
     except Exception as broken:
         # The engine answers every call; an exception is a bug of the twin and ends its case.
         logger.exception("the twin of session %s failed", admission.public_id)
-        rows.update(twin_error=f"{type(broken).__name__}: {broken}", revoked_at=timezone.now())
+        _revoke(admission, twin_error=f"{type(broken).__name__}: {broken}")
         return TwinBrokenError("the twin failed, so its session is over")
-    rows.update(seq=step.state.seq, **{counter: count})
-    WireRecord.objects.bulk_create(rows_of(admission.session_id, before, step.state, step.records))
+    advance(admission.session_id, row._replace(seq=step.state.seq, **{counter: count}))
+    insert_records(rows_of(admission.session_id, before, step.state, step.records))
     return before, step
+
+
+def _revoke(admission: Admission, **reason: str) -> None:
+    WireSession.objects.filter(pk=admission.session_id).update(revoked_at=timezone.now(), **reason)
 
 
 _CLOSED = "the session is closed and its token revoked"
 
 
-def _closed_for(row: _Row) -> None:
+def _closed_for(row: SessionRow) -> None:
     if row.limit_reached or row.twin_error:
         raise SessionClosedError(f"{_CLOSED}: {row.limit_reached or 'the twin failed'}")
-    if row.revoked_at is not None:
+    if row.is_revoked:
         raise SessionClosedError(_CLOSED)
-    if row.expires_at <= timezone.now():
+    if row.is_over:
         raise SessionClosedError(f"{_CLOSED}: its time is over")
 
 
