@@ -171,6 +171,10 @@ AGENTTWIN_IN_PROCESS_AGENTS = env.json(
     "AGENTTWIN_IN_PROCESS_AGENTS",
     default={"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
 )
+# Agents that are asked over HTTP: agent name -> address, which may be on this machine or a private network.
+AGENTTWIN_AGENT_ENDPOINTS = env.json("AGENTTWIN_AGENT_ENDPOINTS", default={})
+# How many cases of such agents one worker process has under way at once.
+AGENTTWIN_REMOTE_CASES = env.int("AGENTTWIN_REMOTE_CASES", default=8)
 
 # Where agents reach this server: the base of the tool URLs they are given (twins/wire).
 AGENTTWIN_PUBLIC_URL = env.str("AGENTTWIN_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")

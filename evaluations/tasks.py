@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from celery import shared_task
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from evaluations import dispatch
@@ -31,6 +32,9 @@ def run_chunk(comparison_id: int, limit: int = dispatch.FIRST_CHUNK, after_id: i
     while (report := running.run_chunk(comparison_id, limit=limit, after_id=after_id)).claimed:
         now = time.monotonic()
         limit, after_id = next_limit(report.claimed, report.seconds, limit), report.last_id
+        if report.remote:
+            # Agents elsewhere are waited for side by side: a few more than fit, so that no place stays empty.
+            limit = 2 * settings.AGENTTWIN_REMOTE_CASES
         if now - started >= TURN_SECONDS:
             dispatch.deliver(run_chunk, comparison_id, limit=limit, after_id=after_id)
             return

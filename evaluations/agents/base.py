@@ -7,7 +7,7 @@ what the agent did is in the records of the tools object it was handed, never in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evaluations.agents.tools import CaseTools
@@ -64,8 +64,23 @@ class RunLimits:
     tool_calls: int
 
 
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the operator of this installation says about agents, each by the agent's name.
+
+    `in_process`: dotted path of a class (``AGENTTWIN_IN_PROCESS_AGENTS``); `endpoints`: address of an HTTP
+    agent (``AGENTTWIN_AGENT_ENDPOINTS``).
+    """
+
+    in_process: Mapping[str, str] = field(default_factory=dict)
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+
+
 class AgentAdapter(Protocol):
-    """Carries requests to the agent of one manifest."""
+    """Carries requests to the agent of one manifest that works inside this process.
+
+    One that works elsewhere is an `evaluations.agents.http.HttpAgent`: its tools are a URL.
+    """
 
     model_kind: str
     model_name: str

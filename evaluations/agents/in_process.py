@@ -15,7 +15,7 @@ and each of these is a finding about its own case. It may raise `AgentRefusedErr
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.utils.module_loading import import_string
@@ -26,6 +26,7 @@ from evaluations.agents.base import (
     AgentRefusedError,
     AgentRequest,
     Failure,
+    Installation,
     RunLimits,
     VersionUnavailableError,
 )
@@ -53,8 +54,8 @@ class InProcessAgent:
         self.model_name = manifest.model.name
 
     @classmethod
-    def fitting(cls, manifest: AgentManifest, registered: Mapping[str, str]) -> InProcessAgent | None:
-        path = registered.get(manifest.name)
+    def fitting(cls, manifest: AgentManifest, installation: Installation) -> InProcessAgent | None:
+        path = installation.in_process.get(manifest.name)
         return None if path is None else cls(manifest, path)
 
     @property

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from evaluations.agents.base import AgentAdapter, NoAdapterError
+from evaluations.agents.base import Installation, NoAdapterError
+from evaluations.agents.http import HttpAgent
 from evaluations.agents.in_process import InProcessAgent
 from scenarios.documents.agent import AgentManifest
 
-ADAPTERS: tuple[Callable[[AgentManifest, Mapping[str, str]], AgentAdapter | None], ...] = (
+Adapter = InProcessAgent | HttpAgent
+
+# What the operator says comes first, and an address before a class: it was written down for this occasion.
+ADAPTERS: tuple[Callable[[AgentManifest, Installation], Adapter | None], ...] = (
+    HttpAgent.of_operator,
     InProcessAgent.fitting,
+    HttpAgent.of_manifest,
 )
 
 
-def adapter_for(manifest: AgentManifest, registered: Mapping[str, str]) -> AgentAdapter:
-    """The adapter of an agent. `registered` is ``AGENTTWIN_IN_PROCESS_AGENTS``: agent name to dotted path.
+def adapter_for(manifest: AgentManifest, installation: Installation) -> Adapter:
+    """The adapter of an agent.
 
     Raises:
         NoAdapterError: no adapter fits; says which agents this installation can run.
     """
     for fitting in ADAPTERS:
-        if (adapter := fitting(manifest, registered)) is not None:
+        if (adapter := fitting(manifest, installation)) is not None:
             return adapter
-    known = ", ".join(sorted(registered)) or "none"
+    known = ", ".join(sorted({*installation.in_process, *installation.endpoints})) or "none"
     raise NoAdapterError(
-        f"agent {manifest.name!r} cannot be run here: no class is registered for it in "
-        f"AGENTTWIN_IN_PROCESS_AGENTS (registered: {known})"
+        f"agent {manifest.name!r} cannot be run here: it has no class in AGENTTWIN_IN_PROCESS_AGENTS, no "
+        f"address in AGENTTWIN_AGENT_ENDPOINTS (registered: {known}) and no runtime.endpoint in its manifest"
     )

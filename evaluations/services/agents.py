@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
+from evaluations.agents.base import Installation
 from evaluations.models import Agent, AgentVersion
 from scenarios.documents.agent import AgentManifest, load_agent, validate_agent
 from twins.documents.problems import DocumentError
@@ -74,6 +76,13 @@ def save_agent(
 def manifest_of(version: AgentVersion) -> AgentManifest:
     """The typed manifest of a registered version."""
     return load_agent(version.document)
+
+
+def installation() -> Installation:
+    """What the settings of this process say about where agents are."""
+    return Installation(
+        in_process=settings.AGENTTWIN_IN_PROCESS_AGENTS, endpoints=settings.AGENTTWIN_AGENT_ENDPOINTS
+    )
 
 
 def precedence(version: str) -> tuple[Any, ...]:

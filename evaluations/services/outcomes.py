@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluations.agents.base import AgentAdapter, AgentEnd, AgentRequest, RunContext, run_limits
+from evaluations.agents.base import AgentEnd, AgentRequest, RunContext, RunLimits, run_limits
+from evaluations.agents.in_process import InProcessAgent
+from evaluations.agents.registry import Adapter
 from evaluations.agents.tools import CaseTools, copied
 from evaluations.grading import (
     Evidence,
@@ -23,6 +25,8 @@ from evaluations.grading.wording import clean, cut
 from evaluations.services.kits import Kit
 from evaluations.services.storable import KEPT_REASON, kept_answer
 from scenarios.documents.agent import AgentManifest
+from twins.engine.case import CaseSpec, CaseState
+from twins.engine.records import Record
 
 ERRORED = "ERRORED"
 
@@ -52,29 +56,68 @@ class CaseOrder:
 
     kit: Kit
     manifest: AgentManifest
-    adapter: AgentAdapter
+    adapter: Adapter
     seed: int
     trial: int
     run_id: int
     case_id: int
 
+    @property
+    def limits(self) -> RunLimits:
+        return run_limits(self.manifest, self.kit.scenario.timeout_seconds)
+
+    @property
+    def request(self) -> AgentRequest:
+        """What the agent is asked. Its context is a copy: an agent may do to it what it likes."""
+        scenario = self.kit.scenario
+        context: dict[str, Any] = copied(scenario.context)
+        return AgentRequest(
+            input=scenario.message,
+            agent_version=self.manifest.version,
+            session_id=f"case-{self.case_id}",
+            tenant=context.get("tenant"),
+            customer_id=context.get("customer_id"),
+            context=context,
+            run_context=RunContext(
+                run_id=str(self.run_id),
+                case_id=str(self.case_id),
+                scenario_name=scenario.name,
+                trial=self.trial,
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """The evidence of one attempt, with real values: nothing here has been judged, nothing may be stored.
+
+    `broken`: why this attempt says nothing about the agent although it ended (a bug of the twin, an answer
+    of ours that got lost); empty where it does.
+    """
+
+    spec: CaseSpec
+    state: CaseState
+    records: tuple[Record, ...]
+    end: AgentEnd
+    broken: str = ""
+
 
 def run_case(order: CaseOrder, keep_waiting: Callable[[], bool]) -> CaseOutcome | None:
-    """Run a case from a fresh twin and grade it; None when `keep_waiting` ended it.
+    """Run a case of an in-process agent from a fresh twin and grade it; None when `keep_waiting` ended it.
 
     Infrastructure that failed (no agent, a broken twin) is said and not judged: every expectation is SKIPPED.
     """
-    kit = order.kit
-    spec = kit.spec_for(order.seed)
-    limits = run_limits(order.manifest, kit.scenario.timeout_seconds)
-    tools = CaseTools(spec, max_calls=limits.tool_calls)
-    end = order.adapter.run(_request(order), tools, limits=limits, keep_waiting=keep_waiting)
+    assert isinstance(order.adapter, InProcessAgent)
+    limits = order.limits
+    tools = CaseTools(order.kit.spec_for(order.seed), max_calls=limits.tool_calls)
+    end = order.adapter.run(order.request, tools, limits=limits, keep_waiting=keep_waiting)
+    broken = ""
     if tools.twin_error is not None:
-        broken = tools.twin_error
-        return _outcome(order, tools, end, error=f"the twin broke: {type(broken).__name__}: {broken}")
-    if end.stopped:
+        broken = f"the twin broke: {type(tools.twin_error).__name__}: {tools.twin_error}"
+    elif end.stopped:
         return None
-    return _outcome(order, tools, end)
+    run = CaseRun(tools.spec, tools.state, tuple(tools.records), end, broken)
+    return graded(order.kit, order.seed, run)
 
 
 def unfinished_outcome(kit: Kit | None, reason: str) -> CaseOutcome:
@@ -85,68 +128,46 @@ def unfinished_outcome(kit: Kit | None, reason: str) -> CaseOutcome:
     return CaseOutcome(verdict=ERRORED, error_reason=reason, results=_not_judged(kit, reason))
 
 
-def _request(order: CaseOrder) -> AgentRequest:
-    scenario = order.kit.scenario
-    # The agent may do to its context what it likes; the next case must not see it.
-    context: dict[str, Any] = copied(scenario.context)
-    return AgentRequest(
-        input=scenario.message,
-        agent_version=order.manifest.version,
-        session_id=f"case-{order.case_id}",
-        tenant=context.get("tenant"),
-        customer_id=context.get("customer_id"),
-        context=context,
-        run_context=RunContext(
-            run_id=str(order.run_id),
-            case_id=str(order.case_id),
-            scenario_name=scenario.name,
-            trial=order.trial,
-        ),
-    )
-
-
-def _outcome(order: CaseOrder, tools: CaseTools, end: AgentEnd, *, error: str = "") -> CaseOutcome:
-    kit = order.kit
+def graded(kit: Kit, seed: int, run: CaseRun) -> CaseOutcome:
+    """Everything that is stored of an attempt, wherever its agent worked."""
     redaction = kit.redaction
-    raw = tuple(tools.records)
-    answer = end.answer if not error else None
-    error = redaction.text(error)
-    results = _results(kit, tools, raw, end, error)
+    answer = None if run.broken else run.end.answer
+    error = redaction.text(run.broken)
+    results = _results(kit, run, error)
     verified, status = verification(results)
     claimed = answer.claimed_outcome if answer is not None else None
-    stored = redaction.stored(raw, tools.state.root)
+    stored = redaction.stored(run.records, run.state.root)
     return CaseOutcome(
         verdict=ERRORED if error else case_verdict(results),
-        error_reason=error or _error_reason(end, results),
+        error_reason=error or _error_reason(run.end, results),
         records=stored.records,
         results=results,
         answer=None if answer is None else kept_answer(answer, redaction),
         claimed_outcome=claimed,
         contradiction=contradiction(claimed, verified, status),
-        seed=order.seed,
+        seed=seed,
         initial_state_digest=redaction.initial_digest,
         final_state_digest=stored.final_digest,
-        tool_calls=sum(1 for record in raw if record.kind == "tool_call" and not record.redelivered),
-        retries=len(retry_seqs(raw)),
-        metrics=metrics(raw, results, answer),
+        tool_calls=sum(1 for one in run.records if one.kind == "tool_call" and not one.redelivered),
+        retries=len(retry_seqs(run.records)),
+        metrics=metrics(run.records, results, answer),
     )
 
 
-def _results(
-    kit: Kit, tools: CaseTools, records: tuple[Any, ...], end: AgentEnd, error: str
-) -> tuple[Result, ...]:
+def _results(kit: Kit, run: CaseRun, error: str) -> tuple[Result, ...]:
     if error:
         return _not_judged(kit, error)
     findings: tuple[Result, ...] = ()
-    if end.failure is not None:
-        findings = (agent_run_result(end.failure.kind, kit.redaction.text(end.failure.detail)),)
+    failure = run.end.failure
+    if failure is not None:
+        findings = (agent_run_result(failure.kind, kit.redaction.text(failure.detail)),)
         if findings[0].status == "ERROR":
             return _not_judged(kit, findings[0].reason) + findings
     evidence = Evidence(
-        spec=tools.spec,
-        final=tools.state,
-        records=records,
-        answer=end.answer,
+        spec=run.spec,
+        final=run.state,
+        records=run.records,
+        answer=run.end.answer,
         customer_message=kit.scenario.message,
     )
     return grade(kit.expectations, evidence) + findings

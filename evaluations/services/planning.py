@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.conf import settings
-
 from evaluations.agents.base import NoAdapterError
-from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import adapter_for
 from evaluations.errors import NotRunnableError, RequestError
 from evaluations.models import Agent, AgentVersion
-from evaluations.services.agents import manifest_of
+from evaluations.services.agents import installation, manifest_of
 from evaluations.services.kits import Kit, build_kit
 from evaluations.services.requests import ComparisonRequest
 from scenarios.documents.cases import case_seed
@@ -174,10 +171,10 @@ def _pins(request: ComparisonRequest, kits: list[Kit], problems: list[str]) -> t
 
 def _side(version: AgentVersion) -> Side:
     try:
-        adapter = adapter_for(manifest_of(version), settings.AGENTTWIN_IN_PROCESS_AGENTS)
+        adapter = adapter_for(manifest_of(version), installation())
     except NoAdapterError as problem:
         raise NotRunnableError(str(problem)) from None
-    if isinstance(adapter, InProcessAgent) and adapter.problem:
+    if adapter.problem:
         raise NotRunnableError(f"agent {version.agent.name!r} cannot be run here: {adapter.problem}")
     return Side(version, adapter.model_kind, adapter.model_name)
 

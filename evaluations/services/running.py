@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,14 +16,16 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db import DatabaseError
 
-from evaluations.agents.base import AgentAdapter, NoAdapterError
-from evaluations.agents.registry import adapter_for
+from evaluations.agents.base import NoAdapterError
+from evaluations.agents.http import HttpAgent
+from evaluations.agents.registry import Adapter, adapter_for
 from evaluations.models import AgentVersion, Case
 from evaluations.services import claims
-from evaluations.services.agents import manifest_of
+from evaluations.services.agents import installation, manifest_of
 from evaluations.services.concluding import conclude_if_done
 from evaluations.services.kits import Kit, KitKey, kits_for
 from evaluations.services.outcomes import CaseOrder, CaseOutcome, run_case, unfinished_outcome
+from evaluations.services.remote import RemoteCases
 from evaluations.services.storing import Finished, store
 from scenarios.documents.agent import AgentManifest
 
@@ -40,6 +43,8 @@ class ChunkReport:
     stored: int
     last_id: int = 0
     seconds: float = 0.0
+    # Cases of agents elsewhere, which are asked side by side: their time says nothing about ours.
+    remote: int = 0
 
 
 def run_chunk(
@@ -61,7 +66,7 @@ def run_chunk(
         raise
     if not ids or len(ids) < limit:
         conclude_if_done(comparison_id)
-    return ChunkReport(len(ids), chunk.stored + ended, ids[-1] if ids else 0, time.monotonic() - started)
+    return ChunkReport(len(ids), chunk.stored + ended, ids[-1] if ids else 0, time.monotonic() - started, chunk.remote)
 
 
 def end_exhausted(comparison_id: int | None = None) -> int:
@@ -86,15 +91,19 @@ class _Chunk:
         self._token = token
         self._on_stored = on_stored
         self._finished: list[Finished] = []
-        self._untried: list[int] = []
+        self._untried: dict[int, None] = {}
         self._last_flush = self._last_renewal = time.monotonic()
         self._alive = True
-        self.stored = 0
+        self.stored = self.remote = 0
 
     def run(self, orders: Sequence[CaseOrder | Finished]) -> None:
-        self._untried = [order.case_id for order in orders]
+        self._untried = dict.fromkeys(order.case_id for order in orders)
+        elsewhere: deque[CaseOrder] = deque()
         for order in orders:
-            self._untried.pop(0)
+            if isinstance(order, CaseOrder) and isinstance(order.adapter, HttpAgent):
+                elsewhere.append(order)
+                continue
+            del self._untried[order.case_id]
             if isinstance(order, Finished):
                 self._finished.append(order)
             elif (outcome := self._outcome(order)) is not None:
@@ -103,7 +112,26 @@ class _Chunk:
                 self.flush()
             if not self._alive:
                 return
+        if elsewhere:
+            self._run_elsewhere(elsewhere)
         self.flush()
+
+    def _run_elsewhere(self, orders: deque[CaseOrder]) -> None:
+        """Cases of agents that are reached by URL, several at a time; rows are touched by this thread alone."""
+        self.remote = len(orders)
+        with RemoteCases(settings.AGENTTWIN_REMOTE_CASES) as cases:
+            while (orders or cases.running) and self._alive:
+                while orders and cases.has_room:
+                    order = orders.popleft()
+                    del self._untried[order.case_id]
+                    cases.begin(order)
+                for order, outcome in cases.ended(within=FLUSH_SECONDS):
+                    self._finished.append(Finished(order.case_id, order.kit, outcome))
+                now = time.monotonic()
+                if self._finished and now - self._last_flush >= FLUSH_SECONDS:
+                    self.flush()
+                if now - self._last_renewal >= 1.0:
+                    self._renew()
 
     def flush(self) -> None:
         """Store what is finished. Finding that nothing is ours any more ends the chunk."""
@@ -197,7 +225,7 @@ def _order(row: _Row, kit: Kit | str, agent: _Agent | str) -> CaseOrder | Finish
     return CaseOrder(kit, manifest, adapter, row.seed, row.trial, row.run_id, row.case_id)
 
 
-_Agent = tuple[AgentManifest, AgentAdapter]
+_Agent = tuple[AgentManifest, Adapter]
 
 
 def _agents(version_ids: set[int]) -> dict[int, _Agent | str]:
@@ -205,7 +233,7 @@ def _agents(version_ids: set[int]) -> dict[int, _Agent | str]:
     for version in AgentVersion.objects.filter(pk__in=version_ids).defer("source_text"):
         manifest = manifest_of(version)
         try:
-            agents[version.pk] = manifest, adapter_for(manifest, settings.AGENTTWIN_IN_PROCESS_AGENTS)
+            agents[version.pk] = manifest, adapter_for(manifest, installation())
         except NoAdapterError as problem:
             # A worker with other settings than the process that started the comparison.
             agents[version.pk] = str(problem)

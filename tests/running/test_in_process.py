@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluations.agents.base import AgentRequest, NoAdapterError, RunContext, RunLimits, run_limits
+from evaluations.agents.base import AgentRequest, Installation, NoAdapterError, RunContext, RunLimits, run_limits
 from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import adapter_for
 from evaluations.agents.tools import CaseTools
@@ -170,4 +170,4 @@ def test_a_delay_is_slept_and_counts_as_time() -> None:
 def test_an_agent_without_an_adapter_names_the_known_ones() -> None:
     manifest = load_agent(documents.agent("1.0.0", name="stranger"))
     with pytest.raises(NoAdapterError, match="registered: step-agent"):
-        adapter_for(manifest, {"step-agent": STEPS})
+        adapter_for(manifest, Installation(in_process={"step-agent": STEPS}))
