@@ -16,7 +16,9 @@ def agent_endpoints(**_: Any) -> list[CheckMessage]:
     endpoints = settings.AGENTTWIN_AGENT_ENDPOINTS
     if not isinstance(endpoints, dict):
         return [
-            Error("AGENTTWIN_AGENT_ENDPOINTS must be an object of agent name to address", id="evaluations.E001")
+            Error(
+                "AGENTTWIN_AGENT_ENDPOINTS must be an object of agent name to address", id="evaluations.E001"
+            )
         ]
     found: list[CheckMessage] = []
     for name, address in endpoints.items():

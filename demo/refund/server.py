@@ -182,7 +182,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     way = "MCP" if options.mcp else "HTTP"
-    sys.stdout.write(f"The refund agent listens on http://{options.host}:{server.server_port} ({way} tools).\n")
+    sys.stdout.write(
+        f"The refund agent listens on http://{options.host}:{server.server_port} ({way} tools).\n"
+    )
     sys.stdout.flush()
     try:
         server.serve_forever()

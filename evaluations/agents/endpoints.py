@@ -22,7 +22,14 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _METADATA = frozenset(
     map(
         ipaddress.ip_address,
-        ("169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"),
+        (
+            "169.254.169.254",
+            "168.63.129.16",
+            "100.100.100.200",
+            "192.0.0.192",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+        ),
     )
 )
 _GLOBAL_IPV6 = ipaddress.ip_network("2000::/3")

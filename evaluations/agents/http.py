@@ -124,17 +124,17 @@ class _Asking:
         except (OSError, UnicodeError) as problem:
             return _failure("unreachable", f"{self._endpoint.host} cannot be resolved: {problem}")
         content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-        problem: Exception | None = None
+        not_connected: Exception | None = None
         for address in addresses:
             try:
                 return await self._exchange(address, content)
             except (httpx.ConnectError, httpx.ConnectTimeout) as refused:
-                problem = refused
+                not_connected = refused
             except httpx.RemoteProtocolError as broken:
                 return self._broken(broken)
             except httpx.NetworkError as broken:
                 return _failure("crashed", f"the connection broke before the answer: {_told(broken)}")
-        return _failure("unreachable", f"{self._endpoint.shown}: {_told(problem)}")
+        return _failure("unreachable", f"{self._endpoint.shown}: {_told(not_connected)}")
 
     async def _exchange(self, address: str, content: bytes) -> AgentEnd:
         url = self._endpoint.run_url

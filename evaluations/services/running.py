@@ -66,7 +66,9 @@ def run_chunk(
         raise
     if not ids or len(ids) < limit:
         conclude_if_done(comparison_id)
-    return ChunkReport(len(ids), chunk.stored + ended, ids[-1] if ids else 0, time.monotonic() - started, chunk.remote)
+    return ChunkReport(
+        len(ids), chunk.stored + ended, ids[-1] if ids else 0, time.monotonic() - started, chunk.remote
+    )
 
 
 def end_exhausted(comparison_id: int | None = None) -> int:
@@ -117,7 +119,7 @@ class _Chunk:
         self.flush()
 
     def _run_elsewhere(self, orders: deque[CaseOrder]) -> None:
-        """Cases of agents that are reached by URL, several at a time; rows are touched by this thread alone."""
+        """Cases of agents reached by URL, several at a time; rows are touched by this thread alone."""
         self.remote = len(orders)
         with RemoteCases(settings.AGENTTWIN_REMOTE_CASES) as cases:
             while (orders or cases.running) and self._alive:
@@ -130,7 +132,7 @@ class _Chunk:
                 now = time.monotonic()
                 if self._finished and now - self._last_flush >= FLUSH_SECONDS:
                     self.flush()
-                if now - self._last_renewal >= 1.0:
+                if now - self._last_renewal >= FLUSH_SECONDS:
                     self._renew()
 
     def flush(self) -> None:

@@ -92,7 +92,11 @@ def _request(connection: socket.socket) -> Asked:
 def response(status: int, body: bytes | str, *headers: str, length: int | None = None) -> bytes:
     """The bytes of a response with a full Content-Length, or another if a test wants to lie."""
     content = body.encode() if isinstance(body, str) else body
-    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(content) if length is None else length}", *headers]
+    lines = [
+        f"HTTP/1.1 {status} X",
+        f"Content-Length: {len(content) if length is None else length}",
+        *headers,
+    ]
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 

@@ -87,7 +87,7 @@ def test_a_manifest_may_not_name_it_and_the_operator_may(text: str) -> None:
 @pytest.mark.parametrize("text", ["http://2130706433", "http://0x7f.1", "http://127.1"])
 def test_other_ways_to_write_loopback_are_found_after_resolution(text: str) -> None:
     endpoint = read_endpoint(text, is_trusted=False)
-    with pytest.raises((EndpointError, OSError), match="loopback|resol|not known|Name"):
+    with pytest.raises((EndpointError, OSError), match=r"loopback|resol|not known|Name"):
         asyncio.run(addresses_of(endpoint))
 
 
@@ -119,7 +119,9 @@ def test_other_ways_to_write_loopback_are_found_after_resolution(text: str) -> N
         (None, "http or https"),
     ],
 )
-def test_what_is_no_plain_address_is_refused_whoever_says_it(text: object, said: str, is_trusted: bool) -> None:
+def test_what_is_no_plain_address_is_refused_whoever_says_it(
+    text: object, said: str, is_trusted: bool
+) -> None:
     with pytest.raises(EndpointError, match=said):
         read_endpoint(text, is_trusted=is_trusted)
 

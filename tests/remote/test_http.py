@@ -12,12 +12,29 @@ import httpx
 import pytest
 
 from evaluations.agents import endpoints, http
-from evaluations.agents.base import AgentEnd, AgentRequest, Installation, NoAdapterError, RunContext, RunLimits
+from evaluations.agents.base import (
+    AgentEnd,
+    AgentRequest,
+    Installation,
+    NoAdapterError,
+    RunContext,
+    RunLimits,
+)
 from evaluations.agents.http import HttpAgent, ToolAccess
 from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import adapter_for
 from scenarios.documents.agent import load_agent
-from tests.remote.fake_agent import FakeAgent, Handler, answers, fake_agent, hangs, resets, response, sends, trickles
+from tests.remote.fake_agent import (
+    FakeAgent,
+    Handler,
+    answers,
+    fake_agent,
+    hangs,
+    resets,
+    response,
+    sends,
+    trickles,
+)
 from tests.running import documents
 
 ACCESS = ToolAccess("http://127.0.0.1:8000/wire/abc", {"Authorization": "Bearer s3cr3t-token"})
@@ -110,7 +127,11 @@ def test_an_answer_is_read_as_in_process() -> None:
 
 
 def test_an_answer_in_chunks_is_read() -> None:
-    data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11\r\n" + b'{"output": "yes"}' + b"\r\n0\r\n\r\n"
+    data = (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11\r\n"
+        + b'{"output": "yes"}'
+        + b"\r\n0\r\n\r\n"
+    )
     end, _ = end_of(sends(data))
     assert end.answer is not None
     assert end.answer.output == "yes"
@@ -253,7 +274,9 @@ def test_plain_http_behind_https_is_unreachable() -> None:
     assert end.failure.kind == "unreachable"
 
 
-@pytest.mark.parametrize("behave", [hangs(), trickles(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 500), trickles(response(200, BIG))])
+@pytest.mark.parametrize(
+    "behave", [hangs(), trickles(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 500), trickles(response(200, BIG))]
+)
 def test_the_whole_exchange_has_one_time_limit(behave: Handler) -> None:
     started = time.monotonic()
     kind, detail = failure_of(behave, seconds=0.4)
@@ -285,7 +308,7 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name is looked up once: a name server cannot answer the check one thing and the connection another."""
+    """The name is looked up once: a second answer of the name server changes nothing."""
     lookups: list[str] = []
 
     async def lookup(self: Any, host: Any, port: Any, **_: Any) -> Any:
@@ -359,7 +382,9 @@ def test_a_manifest_that_points_inside_has_a_problem_before_anything_runs() -> N
     assert end.failure.kind == "unreachable"
 
 
-@pytest.mark.parametrize(("provider", "kind"), [("deterministic-fake", "deterministic-fake"), ("acme", "llm")])
+@pytest.mark.parametrize(
+    ("provider", "kind"), [("deterministic-fake", "deterministic-fake"), ("acme", "llm")]
+)
 def test_the_label_is_what_the_manifest_declares(provider: str, kind: str) -> None:
     document = documents.agent("1.0.0")
     document["spec"]["model"]["provider"] = provider

@@ -1,0 +1,26 @@
+"""The small world of `tests.running`, whose agent is asked over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.remote.fake_agent import FakeAgent, Handler, fake_agent
+from tests.running import documents
+from tests.running.conftest import compared, given, start  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+def serve(settings: Any) -> Iterator[Callable[[Handler], FakeAgent]]:
+    """Starts an agent's server and names it to this installation."""
+    with ExitStack() as stack:
+
+        def begin(behave: Handler) -> FakeAgent:
+            agent = stack.enter_context(fake_agent(behave))
+            settings.AGENTTWIN_AGENT_ENDPOINTS = {documents.AGENT: agent.url}
+            return agent
+
+        yield begin
