@@ -63,7 +63,7 @@ class HttpTools:
     def _exchange(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes | None = None
     ) -> ToolReply:
-        # A connection for each call: on a kept one, the end of its idle time would look like a dropped answer.
+        # A connection for each call: on a kept one, the end of its idle time would look like a drop.
         kind = http.client.HTTPSConnection if self._base.scheme == "https" else http.client.HTTPConnection
         connection = kind(str(self._base.hostname), self._base.port, timeout=TIMEOUT_SECONDS)
         try:

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from evaluations.agents.base import AgentRequest, Installation, NoAdapterError, RunContext, RunLimits, run_limits
+from evaluations.agents.base import (
+    AgentRequest,
+    Installation,
+    NoAdapterError,
+    RunContext,
+    RunLimits,
+    run_limits,
+)
 from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import adapter_for
 from evaluations.agents.tools import CaseTools
