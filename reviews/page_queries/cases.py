@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Q
 from django.urls import reverse
 
 from evaluations.case_filter import CaseFilter
@@ -24,6 +23,7 @@ from evaluations.page_queries import class_of
 from reviews.models import QueueEntry, Review
 from reviews.presenting.scenarios import ScenarioBrief, scenario_brief
 from reviews.services import refusals
+from scenarios.models import ScenarioVersion
 from twins.models import TwinVersion
 
 # Comparisons of an agent that are looked through for the history of a scenario, and lines shown of it.
@@ -158,8 +158,13 @@ def find_pair(**conditions: Any) -> PairedCase | None:
 
 
 def pair_at(comparison_id: int, scenario: str, trial: int) -> PairedCase | None:
-    """The pair of an address. The join by name leads the database to the unique index of pairs."""
-    return find_pair(comparison_id=comparison_id, scenario_version__scenario__name=scenario, trial=trial)
+    """The pair of an address: two queries.
+
+    The versions are looked up first, so that the database goes by the unique index of pairs and not through
+    all pairs of a large comparison.
+    """
+    versions = ScenarioVersion.objects.filter(scenario__name=scenario).values_list("pk", flat=True)
+    return find_pair(comparison_id=comparison_id, scenario_version__in=list(versions), trial=trial)
 
 
 def load_pair(pair: PairedCase, chosen: CaseFilter | None = None) -> PairPage:
@@ -203,13 +208,15 @@ class HistoryLine:
 
 
 def scenario_history(page: PairPage) -> list[HistoryLine]:
-    """Newest first, among the latest comparisons of the agent: one query that no large comparison slows."""
+    """Newest first, among the agent's latest comparisons: three queries that no large comparison slows."""
     pair = page.pair
-    latest = Comparison.objects.filter(agent=page.comparison.agent_id).order_by("-pk").values("pk")
+    latest = Comparison.objects.filter(agent=page.comparison.agent_id).order_by("-pk")
+    comparisons = {*latest.values_list("pk", flat=True)[:HISTORY_COMPARISONS], pair.comparison_id}
+    versions = ScenarioVersion.objects.filter(scenario=pair.scenario_version.scenario_id)
     found = (
         PairedCase.objects.filter(
-            Q(comparison__in=latest[:HISTORY_COMPARISONS]) | Q(comparison=pair.comparison_id),
-            scenario_version__scenario=pair.scenario_version.scenario_id,
+            comparison__in=comparisons,
+            scenario_version__in=list(versions.values_list("pk", flat=True)),
             trial=pair.trial,
         )
         .select_related("comparison__baseline", "comparison__candidate", "scenario_version")

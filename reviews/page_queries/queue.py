@@ -8,7 +8,8 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from agenttwin_site.paging import Page, keyset_page
@@ -84,10 +85,10 @@ def entry_in_hand(*, actor: Any, now: datetime, reason: str) -> QueueEntry | Non
     held = QueueEntry.objects.open().held(now).filter(reserved_by=actor).for_list().first()
     if held is not None:
         return held
-    free = QueueEntry.objects.free_for(actor.pk, now).for_list()
-    if reason:
-        free = free.filter(reason=reason)
-    return free.filter(assigned_to=actor).first() or free.first()
+    free = open_entries(reason).filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now))
+    # Not a plain condition on the column: its index would lead through all entries that are nobody's.
+    everybodys = free.alias(given_to=Coalesce("assigned_to_id", 0)).filter(given_to=0)
+    return free.filter(assigned_to=actor).first() or everybodys.first()
 
 
 def sentence(entry: QueueEntry) -> str:
