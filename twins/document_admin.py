@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin, messages
@@ -374,7 +375,7 @@ class DocumentAdmin(ModelAdmin):
         loaded = list(versions)
         return [
             {"version": version, "number": self.number_of(version), "earlier": before}
-            for version, before in zip(loaded, [*loaded[1:], None], strict=True)
+            for version, before in zip_longest(loaded, loaded[1:])
         ]
 
     def _page(

@@ -72,6 +72,13 @@ def said(response) -> list[str]:
 
 
 @each_kind
+def test_the_page_for_a_new_document_starts_with_an_example(kind, editor) -> None:
+    response = editor.get(url(kind, "add"))
+    assert response.status_code == 200
+    assert "apiVersion" in textarea(response)
+
+
+@each_kind
 def test_adding_a_document_makes_version_1(kind, editor) -> None:
     _, model, versions, text, _, (number, _) = KINDS[kind]
     if kind == "scenario":
