@@ -5,18 +5,22 @@ Without configuration: SQLite in WAL mode, no broker server, no debug pages, loo
 """
 
 import contextlib
+import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 import environ
 from celery.schedules import schedule
+from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
 # Everything the application itself writes: database, embedded broker, secret key.
-DATA_DIR = Path(env.str("AGENTTWIN_DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+# A variable set to nothing counts as not set: container files often pass variables on like that.
+DATA_DIR = Path(env.str("AGENTTWIN_DATA_DIR", default="") or BASE_DIR / "var").resolve()
 
 
 def _secret_key() -> str:
@@ -25,7 +29,7 @@ def _secret_key() -> str:
         return configured
     path = DATA_DIR / "secret_key"
     DATA_DIR.mkdir(parents=True, exist_ok=True)
-    # Two processes may start at once: the first creates the file whole (a link cannot half-exist), both read it.
+    # Two processes may start at once: the first creates the file whole (no link half-exists), both read it.
     if not path.exists():
         fresh = DATA_DIR / f"secret_key.{os.getpid()}"
         descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -99,7 +103,18 @@ TEMPLATES = [
 
 # ------------------------------------------------------------------------------------ database
 
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'agenttwin.sqlite3'}")}
+
+def _database() -> dict[str, Any]:
+    url = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'agenttwin.sqlite3'}"
+    if url.partition(":")[0] not in environ.Env.DB_SCHEMES:
+        # The value is not repeated: it may hold a password.
+        raise ImproperlyConfigured(
+            "DATABASE_URL is no address of a database: postgres://USER:PASSWORD@HOST:5432/NAME or sqlite:///PATH"
+        )
+    return dict(environ.Env.db_url_config(url))
+
+
+DATABASES = {"default": _database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -122,8 +137,9 @@ else:
 
 # Without a configured broker the queue is a folder: real Celery workers, no server. Commands that run a
 # comparison then do the work themselves and need no worker at all.
-BROKER_IS_CONFIGURED = bool(env.str("CELERY_BROKER_URL", default=""))
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
+BROKER_IS_CONFIGURED = bool(CELERY_BROKER_URL)
+CELERY_BROKER_URL = CELERY_BROKER_URL or "filesystem://"
 AGENTTWIN_LEASE_SECONDS = env.int("AGENTTWIN_LEASE_SECONDS", default=60)
 # How long a command that waits for workers of a broker goes on while none of them is at work.
 AGENTTWIN_STALL_SECONDS = env.float("AGENTTWIN_STALL_SECONDS", default=60.0)
@@ -166,10 +182,25 @@ CELERY_BEAT_SCHEDULE = {
 
 # -------------------------------------------------------------------------------------- agents
 
-# Agents that run inside the worker: agent name -> dotted path of a class (see evaluations/agents/in_process.py).
-AGENTTWIN_IN_PROCESS_AGENTS = env.json(
+
+def _texts_by_name(variable: str, example: str, default: dict[str, str]) -> dict[str, str]:
+    """A JSON object of texts out of a variable; the default where that is not set."""
+    if not (written := env.str(variable, default="")):
+        return default
+    try:
+        value = json.loads(written)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise ImproperlyConfigured(f"{variable} must be a JSON object such as {example}, got {written}")
+    return value
+
+
+# Agents that run inside the worker: agent name -> dotted path of a class (docs/own-agent.md).
+AGENTTWIN_IN_PROCESS_AGENTS = _texts_by_name(
     "AGENTTWIN_IN_PROCESS_AGENTS",
-    default={"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
+    '{"my-agent": "my_package.MyAgent"}',
+    {"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
 )
 # Agents that are asked over HTTP: agent name -> address, which may be on this machine or a private network.
 AGENTTWIN_AGENT_ENDPOINTS = env.json("AGENTTWIN_AGENT_ENDPOINTS", default={})

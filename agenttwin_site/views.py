@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -81,6 +82,11 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_not_required
 def admin_login(request: HttpRequest) -> HttpResponse:
-    """The admin's own login page leads to the one that everybody uses."""
+    """The admin's own login page leads to the one that everybody uses.
+
+    Django sends here also who is logged in but not staff; the login page would send them back without end.
+    """
+    if request.user.is_authenticated and not admin.site.has_permission(request):
+        raise PermissionDenied("The admin pages are for editors and administrators.")
     query = request.META.get("QUERY_STRING", "")
     return redirect(f"{reverse('login')}?{query}" if query else "login")

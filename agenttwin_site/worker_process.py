@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from django.conf import settings
+
 _PR_SET_PDEATHSIG = 1
 # A worker that ends sooner than this after its start is broken rather than unlucky.
 _HEALTHY_SECONDS = 10.0
@@ -91,6 +93,7 @@ class WorkerProcess:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and fixed words
             [sys.executable, "-W", _NO_ROOT_WARNING, "-m", "celery", "-A", "agenttwin_site", "-q", *options],
             stdin=subprocess.DEVNULL,
+            env=_environment(),
             # Its own group, so that Ctrl-C in the terminal reaches only the server, which then stops it.
             start_new_session=True,
             preexec_fn=die_with_parent,
@@ -102,3 +105,9 @@ class WorkerProcess:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with the project importable: `serve` may have been started from any folder."""
+    paths = [str(settings.BASE_DIR), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}

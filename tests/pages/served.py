@@ -82,9 +82,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(site: Served, *, patience: float = 60) -> Iterator[subprocess.Popen[bytes]]:
+def serving(
+    site: Served, *, patience: float = 60, started_in: Path = ROOT
+) -> Iterator[subprocess.Popen[bytes]]:
     """`serve` for the time of the block, ended with SIGTERM; what it says is in `site.said`."""
-    process = start_serving(site)
+    process = start_serving(site, started_in)
     try:
         until = time.monotonic() + patience
         while not answers(site.url + "/login/"):
@@ -98,12 +100,13 @@ def serving(site: Served, *, patience: float = 60) -> Iterator[subprocess.Popen[
         process.wait(30)
 
 
-def start_serving(site: Served) -> subprocess.Popen[bytes]:
+def start_serving(site: Served, started_in: Path = ROOT) -> subprocess.Popen[bytes]:
     # To a file: nobody reads along, and a full pipe would stop the server in the middle of a log line.
+    words = ["serve", "--port", str(site.port), "--concurrency", "1"]
     with site.log.open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "manage.py", "serve", "--port", str(site.port), "--concurrency", "1"],
-            cwd=ROOT,
+            [sys.executable, str(ROOT / "manage.py"), *words],
+            cwd=started_in,
             env=site.environment,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -122,6 +122,16 @@ def test_logging_out_needs_a_post_and_ends_the_session(viewer: Client) -> None:
     assert viewer.get("/comparisons/").status_code == 302
 
 
+@pytest.mark.parametrize("role", ["viewer", "reviewer"])
+def test_the_admin_refuses_who_is_no_staff_and_starts_no_circle(person: Any, role: str) -> None:
+    client = person(role)
+
+    response = client.get("/admin/", follow=True)
+
+    assert response.status_code == 403
+    assert b"The admin pages are for editors and administrators." in response.content
+
+
 def test_what_a_person_sees_is_stored_by_no_cache(viewer: Client) -> None:
     assert viewer.get("/comparisons/")["Cache-Control"] == "private, no-store"
 

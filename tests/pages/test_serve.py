@@ -89,6 +89,13 @@ def test_a_worker_that_dies_is_started_again(bare: Served) -> None:
     assert not set(first) & set(second)
 
 
+def test_it_may_be_started_in_any_folder(bare: Served, tmp_path: Path) -> None:
+    with serving(bare, started_in=tmp_path) as process:
+        workers_of(process)
+
+    assert "ended by itself" not in bare.said
+
+
 def test_a_port_that_is_taken_is_said_with_status_2(bare: Served) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))

@@ -42,7 +42,7 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         listener = _listen(host, port)
         self._say_if_behind()
-        # Static files are small and whole in memory; that WhiteNoise hands them over synchronously costs nothing.
+        # Static files are small and whole in memory; WhiteNoise may hand them over synchronously.
         warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
         server = uvicorn.Server(
             uvicorn.Config(

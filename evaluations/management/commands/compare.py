@@ -1,6 +1,6 @@
 """``manage.py compare``: run two versions of an agent against each other and print what the tools recorded.
 
-Exit status (FORMATS 7): 0 nothing new fails; 3 a new critical failure, a regression or an incomplete case;
+Exit status: 0 nothing new fails; 3 a new critical failure, a regression or an incomplete case;
 4 it could not be run; 2 wrong arguments.
 """
 
