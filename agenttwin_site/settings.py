@@ -15,6 +15,8 @@ import environ
 from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
+from agenttwin_site.logs import without_refusals_trace
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -268,7 +270,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"refusals": {"()": lambda: without_refusals_trace}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
     # The folder that is the queue has no host; kombu would say so at every start.
     "loggers": {"kombu.connection": {"level": "ERROR"}},
     "root": {"handlers": ["stderr"], "level": env.str("AGENTTWIN_LOG_LEVEL", default="WARNING")},

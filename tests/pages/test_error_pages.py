@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.test import Client
+
+from agenttwin_site.logs import without_refusals_trace
 
 
 @pytest.fixture
@@ -97,3 +101,15 @@ def test_too_many_fields_are_400(calm: Client, settings: Any) -> None:
 
 def test_a_host_that_is_not_ours_is_400_without_a_page_of_ours(client: Client) -> None:
     assert client.get("/login/", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_a_refusal_is_logged_as_one_line() -> None:
+    handler = next(one for one in logging.getLogger().handlers if one.filters == [without_refusals_trace])
+    record = logging.LogRecord("django.request", logging.WARNING, "", 0, "Forbidden: /x/", (), None)
+    try:
+        raise PermissionDenied
+    except PermissionDenied:
+        record.exc_info = sys.exc_info()
+
+    assert handler.filter(record)
+    assert handler.format(record).endswith("Forbidden: /x/")
