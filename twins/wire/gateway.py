@@ -112,6 +112,6 @@ def _with_connection(service: Callable[..., T], *arguments: Any) -> T:
         raise
     except (OperationalError, InterfaceError) as problem:
         connection.close()
-        if not was_open:
+        if not was_open or connection.vendor == "sqlite":
             raise OutageError("the database does not answer") from problem
     return _with_connection(service, *arguments)
