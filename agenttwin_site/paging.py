@@ -52,6 +52,11 @@ def keyset_page(queryset: QuerySet[Any], *, keys: Sequence[str], query: QueryDic
     )
 
 
+def is_cursor(text: str, *, keys: Sequence[str]) -> bool:
+    """Whether this can be a cursor of a list with these keys: an API says so where a page ignores it."""
+    return _decoded(text, len(keys)) is not None
+
+
 def _beyond(order: Sequence[str], cursor: Sequence[int]) -> Q:
     """Rows after `cursor` in `order`: (a, b) > (x, y) is a > x, or a = x and b > y."""
     condition = Q(pk__in=[])

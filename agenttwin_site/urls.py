@@ -2,9 +2,11 @@
 
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from agenttwin_site import views
+from agenttwin_site.api.site import Description, docs
+from agenttwin_site.api.views import NoSuchAddress
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
@@ -14,6 +16,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("favicon.ico", views.favicon, name="favicon"),
     path("admin/login/", views.admin_login),
     path("admin/", admin.site.urls),
+    path("api/schema/", Description.as_view(), name="api_schema"),
+    path("api/docs/", docs, name="api_docs"),
+    path("api/v1/", include("agenttwin_site.api.urls", namespace="api")),
+    re_path("^api/", NoSuchAddress.as_view()),
     *(path("", include(f"{room}.urls")) for room in ("evaluations", "reviews", "scenarios", "twins")),
 ]
 

@@ -3,7 +3,7 @@
 Services are told their actor. Signals of `django.contrib.auth` are not, so each request says it once here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,17 +15,20 @@ COMMAND = "command"
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """`actor` is a user, or a callable that finds one late: after a login the request's user is another."""
+    """`actor` is a user, or a callable that finds one late: after a login the request's user is another.
+
+    `via` may be found late too: a request says only while it is answered that it came with a token.
+    """
 
     actor: Any
-    via: str
+    via: str | Callable[[], str]
 
 
 _acting: ContextVar[Acting | None] = ContextVar("agenttwin_acting", default=None)
 
 
 @contextmanager
-def acting(actor: Any, via: str) -> Iterator[None]:
+def acting(actor: Any, via: str | Callable[[], str]) -> Iterator[None]:
     """Within the block, changes of accounts and groups are recorded as this actor's."""
     token = _acting.set(Acting(actor, via))
     try:
@@ -44,4 +47,6 @@ def current_actor() -> Any:
 
 def current_via() -> str:
     state = _acting.get()
-    return state.via if state else COMMAND
+    if state is None:
+        return COMMAND
+    return state.via() if callable(state.via) else state.via

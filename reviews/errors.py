@@ -99,6 +99,12 @@ class EntryClosedError(ReviewError):
     code = "entry_closed"
 
 
+class TokenRefusedError(ReviewError):
+    """The credential of a program opens nothing (any more)."""
+
+    code = "token_refused"
+
+
 class AuditLogError(ReviewError):
     """The audit log cannot be continued: its head does not fit its entries."""
 

@@ -14,6 +14,8 @@ DECIDE = "reviews.add_review"
 FLAG = "reviews.add_queueentry"
 WORK_QUEUE = "reviews.change_queueentry"
 MANAGE_QUEUE = "reviews.manage_queue"
+SEE_TOKENS = "reviews.view_apitoken"
+MANAGE_TOKENS = "reviews.change_apitoken"
 
 _SEES = (
     "twins.view_twin",
@@ -49,6 +51,8 @@ _EDITS = (
 )
 _MANAGES = (
     MANAGE_QUEUE,
+    SEE_TOKENS,
+    MANAGE_TOKENS,
     "auth.add_user",
     "auth.change_user",
     "auth.delete_user",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from reviews.views import audit, cases, deciding, own_reviews, queue
+from reviews.views import audit, cases, deciding, own_reviews, queue, tokens
 
 app_name = "reviews"
 urlpatterns = [
@@ -25,5 +25,7 @@ urlpatterns = [
     path("audit/", audit.audit_log, name="audit"),
     path("audit/check/", audit.check, name="audit_check"),
     path("audit/export.<str:format>", audit.export, name="audit_export"),
+    path("account/tokens/", tokens.tokens, name="tokens"),
+    path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token_revoke"),
     path("reviews/mine/", own_reviews.own_reviews, name="own_reviews"),
 ]

@@ -1,8 +1,10 @@
 """Queries over twins and their versions."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from django.db import models
+from django.db import connection, models
+from django.db.models.functions import Cast
 
 if TYPE_CHECKING:
     from twins.models import Twin, TwinVersion  # noqa: F401 - named in quotes below
@@ -27,3 +29,11 @@ class TwinVersionQuerySet(models.QuerySet["TwinVersion"]):
         return (
             self.filter(twin__name=name, twin__current_version=models.F("pk")).select_related("twin").first()
         )
+
+
+def holding(rows: Any, column: str, text: str) -> Any:
+    """Rows whose JSON list `column` holds `text`."""
+    if connection.features.supports_json_field_contains:
+        return rows.filter(**{f"{column}__contains": [text]})
+    # SQLite has no containment for JSON: there the quoted text is looked for in the stored one.
+    return rows.alias(_as_text=Cast(column, models.TextField())).filter(_as_text__contains=json.dumps(text))

@@ -22,7 +22,7 @@ class ComparisonRow:
 
 def latest_comparisons(limit: int) -> list[ComparisonRow]:
     """The latest comparisons with their counts: three queries."""
-    return _with_counts(list(Comparison.objects.with_names().order_by("-pk")[:limit]))
+    return with_counts(list(Comparison.objects.with_names().order_by("-pk")[:limit]))
 
 
 def comparison_page(
@@ -35,7 +35,7 @@ def comparison_page(
     if state:
         comparisons = comparisons.filter(state=state)
     page = keyset_page(comparisons, keys=("-pk",), query=query, size=size)
-    return page, _with_counts(page.rows)
+    return page, with_counts(page.rows)
 
 
 def model_kinds_of(comparison_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -48,7 +48,8 @@ def model_kinds_of(comparison_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
     return {comparison_id: tuple(kinds) for comparison_id, kinds in found.items()}
 
 
-def _with_counts(comparisons: Sequence[Comparison]) -> list[ComparisonRow]:
+def with_counts(comparisons: Sequence[Comparison]) -> list[ComparisonRow]:
+    """Each with its counts and the labels of what answered: two queries."""
     ids = [comparison.pk for comparison in comparisons]
     rows = (
         PairedCase.objects.filter(comparison__in=ids)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.fields import TextField
-from django.db.models.functions import Cast
 
 from evaluations.case_filter import CLASSES, CaseFilter
 from evaluations.models import UNCLASSIFIED_RANK, Comparison, ExpectationResult, PairedCase, Side, ToolCall
 from evaluations.page_queries.counts import is_open
 from scenarios.models import ScenarioVersion
+from twins.querysets import holding
 
 EVERY_CASE = CaseFilter()
 WORST_FIRST = ("class_rank", "severity_rank", "position", "pk")
@@ -41,7 +39,7 @@ def cases_of_any_class(comparison: Comparison, chosen: CaseFilter) -> QuerySet[P
     if chosen.tool:
         cases = cases.filter(Exists(ToolCall.objects.filter(case__pair=OuterRef("pk"), tool=chosen.tool)))
     if chosen.check:
-        cases = _holding(cases, "newly_failing", chosen.check)
+        cases = holding(cases, "newly_failing", chosen.check)
     if chosen.text:
         cases = cases.filter(_mentions(chosen.text))
     return cases
@@ -61,15 +59,7 @@ def neighbours(pair: PairedCase, chosen: CaseFilter) -> tuple[PairedCase | None,
 
 
 def _versions_with_tag(tag: str) -> QuerySet[ScenarioVersion, Any]:
-    return _holding(ScenarioVersion.objects.all(), "tags", tag).values("pk")
-
-
-def _holding(rows: Any, column: str, text: str) -> Any:
-    """Rows whose JSON list `column` holds `text`."""
-    if connection.features.supports_json_field_contains:
-        return rows.filter(**{f"{column}__contains": [text]})
-    # SQLite has no containment for JSON: there the quoted text is looked for in the stored one.
-    return rows.alias(_as_text=Cast(column, TextField())).filter(_as_text__contains=json.dumps(text))
+    return holding(ScenarioVersion.objects.all(), "tags", tag).values("pk")
 
 
 def _mentions(text: str) -> Any:

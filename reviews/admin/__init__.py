@@ -3,9 +3,11 @@
 from reviews.admin.people import AccountAdmin, RoleAdmin
 from reviews.admin.records import AuditEntryAdmin, QueueEntryAdmin, ReviewAdmin
 from reviews.admin.results import DecidableResultAdmin
+from reviews.admin.tokens import ApiTokenAdmin
 
 __all__ = [
     "AccountAdmin",
+    "ApiTokenAdmin",
     "AuditEntryAdmin",
     "DecidableResultAdmin",
     "QueueEntryAdmin",

@@ -3,8 +3,10 @@
 from reviews.models.audit import AuditEntry, AuditHead
 from reviews.models.decisions import Decision, Review
 from reviews.models.queue import QueueEntry, QueueReason, QueueState, queue_reasons
+from reviews.models.tokens import ApiToken, Scope
 
 __all__ = [
+    "ApiToken",
     "AuditEntry",
     "AuditHead",
     "Decision",
@@ -12,5 +14,6 @@ __all__ = [
     "QueueReason",
     "QueueState",
     "Review",
+    "Scope",
     "queue_reasons",
 ]

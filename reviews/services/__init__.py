@@ -13,6 +13,7 @@ from reviews.services.progress import (
     queue_overview,
 )
 from reviews.services.queueing import assign, close_entry, flag_case, release, reserve, reserve_next
+from reviews.services.tokens import create_token, revoke_token
 
 __all__ = [
     "BulkOutcome",
@@ -20,6 +21,7 @@ __all__ = [
     "ReviewerProgress",
     "assign",
     "close_entry",
+    "create_token",
     "explain_effect",
     "explain_withdrawal",
     "flag_case",
@@ -33,5 +35,6 @@ __all__ = [
     "release",
     "reserve",
     "reserve_next",
+    "revoke_token",
     "withdraw_review",
 ]

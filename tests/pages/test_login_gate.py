@@ -17,6 +17,8 @@ from tests.pages.conftest import concluded
 HTMX = {"HX-Request": "true"}
 # What a stranger may have: the login page itself and what leads to it.
 OPEN = ("login/", "favicon.ico", "admin/login/")
+# What a program may have without a credential: the description of the API, and whether the server is up.
+OPEN_API = ("api/schema/", "api/docs/", "api/v1/health/", "api/v1/readiness/")
 # Stand-ins for the parts of an address; "1" suits numbers and names alike.
 _GROUP = re.compile(r"\(\?P<[^>]+>[^)]*\)")
 
@@ -34,7 +36,8 @@ def addresses(patterns: Any, prefix: str = "") -> Iterator[str]:
             yield prefix + own
 
 
-CLOSED = sorted(set(addresses(get_resolver().url_patterns)) - set(OPEN))
+CLOSED = sorted(set(addresses(get_resolver().url_patterns)) - set(OPEN) - set(OPEN_API))
+PAGES = [address for address in CLOSED if not address.startswith("api/")]
 
 
 def test_the_walk_finds_the_pages() -> None:
@@ -58,7 +61,7 @@ def test_a_stranger_is_sent_to_the_login_page(client: Client, address: str) -> N
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("address", CLOSED)
+@pytest.mark.parametrize("address", PAGES)
 def test_no_login_page_is_ever_swapped_into_a_fragment(client: Client, address: str) -> None:
     for response in (client.get(f"/{address}", headers=HTMX), client.post(f"/{address}", headers=HTMX)):
         assert b"<form" not in response.content
@@ -71,7 +74,19 @@ def test_no_login_page_is_ever_swapped_into_a_fragment(client: Client, address: 
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("address", OPEN)
+@pytest.mark.parametrize("address", [address for address in CLOSED if address.startswith("api/")])
+def test_the_api_never_redirects_a_stranger(client: Client, address: str) -> None:
+    for response in (
+        client.get(f"/{address}"),
+        client.post(f"/{address}"),
+        client.get(f"/{address}", headers=HTMX),
+    ):
+        assert response.status_code in (401, 404, 405)
+        assert set(response.json()) == {"code", "detail"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", [*OPEN, *OPEN_API])
 def test_what_is_open_shows_no_data(client: Client, address: str) -> None:
     concluded("REGRESSED")
 

@@ -1,0 +1,38 @@
+"""Settings of the framework and of the description, kept beside what they configure. Imports nothing."""
+
+from typing import Any
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "reviews.api.credentials.TokenAuthentication",
+        "agenttwin_site.api.access.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["agenttwin_site.api.access.HasAccess"],
+    "DEFAULT_THROTTLE_CLASSES": ["agenttwin_site.api.throttling.PerCredentialThrottle"],
+    "DEFAULT_PARSER_CLASSES": ["agenttwin_site.api.parsing.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "agenttwin_site.api.errors.exception_handler",
+    # `?format=` would choose a renderer; here the address alone says what is answered.
+    "URL_FORMAT_OVERRIDE": None,
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "AgentTwin",
+    "VERSION": "1",
+    "DESCRIPTION": (
+        "Compare two versions of an agent on tool twins and read what their tools recorded.\n\n"
+        "Send `Authorization: Bearer TOKEN`. Every failure is "
+        "`{code, detail, problems?: [{path, line?, detail}]}`. "
+        "Lists come in pages: follow `next` until it is null."
+    ),
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "POSTPROCESSING_HOOKS": [],
+    "DISABLE_ERRORS_AND_WARNINGS": False,
+}

@@ -1,0 +1,25 @@
+"""All addresses of /api/v1/: each room brings its own."""
+
+from django.urls import path
+
+from agenttwin_site.api import site
+from evaluations.api import agents, cases, comparisons
+from reviews.api import audit, queue, reviews, trajectory
+from scenarios import api as scenarios
+from twins import api as twins
+
+app_name = "api"
+urlpatterns = [
+    path("", site.WhoAmI.as_view(), name="root"),
+    path("health/", site.Health.as_view(), name="health"),
+    path("readiness/", site.Readiness.as_view(), name="readiness"),
+    *twins.urlpatterns,
+    *scenarios.urlpatterns,
+    *agents.urlpatterns,
+    *comparisons.urlpatterns,
+    *cases.urlpatterns,
+    *trajectory.urlpatterns,
+    *reviews.urlpatterns,
+    *queue.urlpatterns,
+    *audit.urlpatterns,
+]

@@ -1,0 +1,1 @@
+"""The API of this room: agents, comparisons and their cases."""

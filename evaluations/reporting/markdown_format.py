@@ -1,0 +1,73 @@
+"""The Markdown report: a summary for the comment of a pull request, what got worse first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evaluations.reporting.report import BLOCKING, CLASSES, CaseReport, ComparisonReport
+
+# Cases told in full; a comment of a pull request has an end, and so has a reader.
+MOST_TOLD = 50
+_CELL_CHARACTERS = 300
+# What would end a cell or a line, or be read as markup: agents and tools wrote some of it.
+_ESCAPED = re.compile(r"([\\`*_{}\[\]()<>#+!|~&@-])")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_TITLES = {
+    "NEW_CRITICAL_FAILURE": "new critical failure",
+    "REGRESSED": "regressed",
+    "IMPROVED": "improved",
+    "UNCHANGED": "unchanged",
+    "INCOMPLETE": "incomplete",
+}
+_ORDER = ("NEW_CRITICAL_FAILURE", "REGRESSED", "INCOMPLETE", "IMPROVED")
+
+
+def render_markdown(report: ComparisonReport) -> str:
+    """Verdict, counts, and a table of the cases that changed or are missing."""
+    return "".join(f"{line}\n" for line in _lines(report))
+
+
+def _lines(report: ComparisonReport) -> Iterator[str]:
+    verdict = "blocked" if report.blocks else "nothing new fails"
+    yield f"### {_text(report.agent)} {_text(report.candidate)} against {_text(report.baseline)}: {verdict}"
+    yield ""
+    counts = [f"{count} {_TITLES[klass]}" for klass in CLASSES if (count := report.summary[klass])]
+    calls = report.tool_calls
+    yield (
+        f"{', '.join(counts) or 'no cases'}. Tool calls {calls['baseline']} → {calls['candidate']}. "
+        f"Comparison {report.id}, seed {report.seed}."
+    )
+    if report.state != "COMPLETED":
+        yield ""
+        yield f"**{_text(report.state)}** {_text(report.state_reason)}".rstrip()
+    told = sorted(
+        (case for case in report.cases if case.klass in _ORDER),
+        key=lambda case: (_ORDER.index(case.klass), case.severity_rank),
+    )
+    if told:
+        yield ""
+        yield "| Case | Severity | Class | Why |"
+        yield "| --- | --- | --- | --- |"
+        yield from (_row(case, report.with_trials) for case in told[:MOST_TOLD])
+    if len(told) > MOST_TOLD:
+        yield ""
+        yield f"{len(told) - MOST_TOLD} more cases are not listed."
+    if "deterministic-fake" in (report.baseline_label, report.candidate_label):
+        yield ""
+        yield "deterministic-fake: a scripted agent, no language model answered."
+
+
+def _row(case: CaseReport, with_trials: bool) -> str:
+    klass = _TITLES[case.klass]
+    shown = f"**{klass}**" if case.klass in BLOCKING else klass
+    why = [case.reason]
+    if case.first_divergence is not None:
+        why.append(case.first_divergence["summary"])
+    cells = (_text(case.title(with_trials)), case.severity, shown, _text(" ".join(why)))
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(text: str) -> str:
+    cut = text if len(text) <= _CELL_CHARACTERS else f"{text[:_CELL_CHARACTERS]}…"
+    return _ESCAPED.sub(r"\\\1", _CONTROL.sub(" ", cut))
