@@ -15,6 +15,7 @@ import environ
 from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
+from agenttwin_site.api import configuration as _api
 from agenttwin_site.logs import without_refusals_trace
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -61,6 +62,8 @@ INSTALLED_APPS = [
     "django_htmx",
     "csp",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "agenttwin_site",
     "twins",
     "scenarios",
@@ -211,6 +214,15 @@ AGENTTWIN_REMOTE_CASES = env.int("AGENTTWIN_REMOTE_CASES", default=8)
 
 # Where agents reach this server: the base of the tool URLs they are given (twins/wire).
 AGENTTWIN_PUBLIC_URL = env.str("AGENTTWIN_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
+
+# ----------------------------------------------------------------------------------------- API
+
+REST_FRAMEWORK = _api.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = _api.SPECTACULAR_SETTINGS
+# Requests a minute for each token (or session account, or address without both); 0 counts nothing.
+AGENTTWIN_API_RATE = env.int("AGENTTWIN_API_RATE", default=1200)
+# Where they are counted. Without a shared cache each web process counts for itself.
+CACHES = {"default": env.cache_url("AGENTTWIN_CACHE_URL", default="locmemcache://agenttwin")}
 
 # ------------------------------------------------------------------------------------ security
 

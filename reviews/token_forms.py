@@ -67,7 +67,7 @@ class TokenForm(forms.Form):
 class AnyonesTokenForm(TokenForm):
     """For superusers, who may make a token for any active account."""
 
-    user = forms.ModelChoiceField(queryset=None, label="Acts as")
+    user: Any = forms.ModelChoiceField(queryset=None, label="Acts as")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -62,7 +63,7 @@ def create_token(
     secret = MARK + secrets.token_urlsafe(32)
     with transaction.atomic():
         # Two forms of one person wait for each other, so the name is free when it is looked up.
-        type(user)._default_manager.select_for_update(no_key=True).get(pk=user.pk)
+        get_user_model()._default_manager.select_for_update(no_key=True).get(pk=user.pk)
         if ApiToken.objects.filter(user=user, name=name, revoked_at__isnull=True).exists():
             raise InvalidInputError(
                 "name", f"There is a token {name} already. Revoke it, or choose another name."

@@ -34,10 +34,11 @@ def tokens(request: HttpRequest) -> HttpResponse:
         token, secret = made
         return _page(request, TokenForm(), made=token, secret=secret)
     kept = kept_form(request, action=request.path)
-    initial = {"name": kept.first("name"), "expires": kept.first("expires")} if kept else {}
-    return _page(
-        request, TokenForm(initial={**initial, "scopes": kept.fields.get("scopes", []) if kept else []})
-    )
+    initial: dict[str, Any] = {}
+    if kept:
+        initial = {name: kept.first(name) for name in ("name", "expires")}
+        initial["scopes"] = kept.fields.get("scopes", [])
+    return _page(request, TokenForm(initial=initial))
 
 
 @require_POST
