@@ -136,8 +136,10 @@ class CheckRow:
 
     @property
     def closed_form_href(self) -> str:
-        """The same page without a form."""
-        return f"{self.queue_href}#{self.anchor}" if self.queue_href else self.address.href(self.anchor)
+        """The same page without a form, even if something was typed into it before."""
+        if self.queue_href:
+            return f"{self.queue_href}&closed=1#{self.anchor}"
+        return self.address.href(self.anchor, closed=1)
 
     def _line(self, side: CheckSide, review: Review) -> ReviewLine:
         counts = side.standing is not None and side.standing.pk == review.pk

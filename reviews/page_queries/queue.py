@@ -162,7 +162,7 @@ def _listed(
     entry: QueueEntry, query: QueryDict, actor: Any, now: datetime, shown: QueueEntry | None
 ) -> ListedEntry:
     changed = query.copy()
-    for name in ("entry", "override"):
+    for name in ("entry", "override", "closed"):
         changed.pop(name, None)
     changed["entry"] = str(entry.pk)
     is_held = entry.is_held(now)

@@ -53,6 +53,7 @@ class Asked:
     override: int | None = None
     withdraw: int | None = None
     flag: bool = False
+    closed: bool = False
     reviewed: int | None = None
 
     @classmethod
@@ -65,8 +66,19 @@ class Asked:
             override=_whole(query.get("override")),
             withdraw=_whole(query.get("withdraw")),
             flag=bool(query.get("flag")),
+            closed=bool(query.get("closed")),
             reviewed=_whole(query.get("reviewed")),
         )
+
+    def form(self, kept: Typed | None) -> Typed | None:
+        """The form to open. What was typed earlier stays in its own form and keeps no other from opening."""
+        if self.closed:
+            return None
+        for kind, target in ((OVERRIDE, self.override), (WITHDRAW, self.withdraw)):
+            if target is not None:
+                is_same = kept is not None and (kept.kind, kept.target) == (kind, target)
+                return kept if is_same else Typed(kind, target)
+        return kept
 
 
 class CaseParts:
@@ -257,6 +269,8 @@ class CaseParts:
         if not self.may_flag:
             return None
         typed = self.typed if self.typed is not None and self.typed.kind == FLAG_FORM else None
+        if self.asked.closed:
+            typed = None
         pk = self.page.pair.pk
         if typed is not None and typed.target != pk:
             typed = None
@@ -268,11 +282,7 @@ class CaseParts:
         }
 
     def _open_form(self, rows: list[CheckRow]) -> None:
-        typed = self.typed
-        if typed is None and self.asked.override is not None:
-            typed = Typed(OVERRIDE, self.asked.override)
-        elif typed is None and self.asked.withdraw is not None:
-            typed = Typed(WITHDRAW, self.asked.withdraw)
+        typed = self.asked.form(self.typed)
         if typed is None:
             return
         for row in rows:

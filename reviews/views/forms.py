@@ -241,7 +241,7 @@ def withdraw_form(
         typed=typed,
         seen_review_id=side.latest_review_id if typed.seen_review_id is None else typed.seen_review_id,
         form_token=typed.form_token or str(uuid.uuid4()),
-        cancel_href=address.href(row.anchor),
+        cancel_href=row.closed_form_href,
         target="case-verdict",
     )
 

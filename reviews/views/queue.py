@@ -26,6 +26,7 @@ from reviews.page_queries.checks import check_rows, cited_paths, contradictions
 from reviews.page_queries.claims import claims, effects, same_claim
 from reviews.page_queries.states import States, final_states
 from reviews.roles import DECIDE, MANAGE_QUEUE, WORK_QUEUE
+from reviews.views.case_parts import Asked
 from reviews.views.forms import CLOSE, OVERRIDE, Typed, attempt, kept, override_form, posted
 
 may_see = permission_required("reviews.view_queueentry", raise_exception=True)
@@ -49,10 +50,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     shown = queries.entry_by_id(entry_id) if entry_id else None
     if entry_id and shown is None:
         raise Http404
-    typed = kept(request)
-    if typed is None and (result_id := _number(request.GET.get("override"))):
-        typed = Typed(OVERRIDE, result_id)
-    return _answer(request, shown, typed=typed)
+    return _answer(request, shown, typed=Asked.from_query(request.GET).form(kept(request)))
 
 
 @require_POST
@@ -289,6 +287,7 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
         "page": page,
         "pair": pair,
         "comparison": page.comparison,
+        "list_href": reverse("evaluations:comparison", args=[page.comparison.pk]),
         "address": page.address,
         "checks": rows,
         "ended": queries.what_ended_it(page) if entry.reason == QueueReason.INCOMPLETE else [],

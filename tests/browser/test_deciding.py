@@ -24,7 +24,7 @@ def check(page: Any, name: str) -> Any:
 
 def open_form(page: Any, name: str) -> Any:
     check(page, name).locator("text=Override").click()
-    form = page.locator("#decide")
+    form = page.locator(".decide")
     expect(form).to_contain_text(name)
     return form
 
@@ -34,7 +34,7 @@ def record(page: Any, name: str, decision: str = "PASS", note: str = NOTE) -> No
     form.locator(f"input[value={decision}]").check()
     form.locator("textarea").fill(note)
     form.locator("button[type=submit]").click()
-    expect(page.locator("#decided")).to_contain_text(name)
+    expect(page.locator(".decided")).to_contain_text(name)
 
 
 def test_an_override_says_what_it_will_change_and_everything_follows(visit: Callable[..., Any]) -> None:
@@ -42,15 +42,15 @@ def test_an_override_says_what_it_will_change_and_everything_follows(visit: Call
     page.goto(TIMEOUT_CASE)
 
     page.keyboard.press("o")
-    form = page.locator("#decide")
+    form = page.locator(".decide")
     expect(form).to_be_in_viewport()
     expect(form).to_contain_text("stays a new critical failure: 2 other critical checks fail")
-    assert page.evaluate("document.activeElement.closest('#decide') !== null"), "the form has the focus"
+    assert page.evaluate("document.activeElement.closest('.decide') !== null"), "the form has the focus"
     form.locator("input[value=PASS]").check()
     form.locator("textarea").fill(NOTE)
     form.locator("button[type=submit]").click()
 
-    decided = page.locator("#decided")
+    decided = page.locator(".decided")
     expect(decided).to_contain_text("new critical failure")
     assert page.evaluate("document.activeElement.id") == "decided"
     row = check(page, CRITICAL[0])
@@ -62,9 +62,9 @@ def test_an_override_says_what_it_will_change_and_everything_follows(visit: Call
     for name in CRITICAL[1:]:
         record(page, name)
     expect(page.locator("#case-head")).to_contain_text("regressed")
-    expect(page.locator("#decided")).to_contain_text("1 new critical")
+    expect(page.locator(".decided")).to_contain_text("1 new critical")
 
-    page.locator("#decided >> text=The comparison").click()
+    page.locator(".decided >> text=The comparison").click()
     expect(page.locator("#tile-new-critical")).to_contain_text("1")
     expect(page.locator("#tile-regressed")).to_contain_text("2")
     page.goto("/audit/?action=result_overridden")
@@ -79,12 +79,12 @@ def test_a_decision_taken_back_brings_the_measured_verdict_back(visit: Callable[
     record(page, CRITICAL[0])
 
     check(page, CRITICAL[0]).locator("text=Withdraw").click()
-    form = page.locator("#decide")
+    form = page.locator(".decide")
     expect(form).to_contain_text("If it is withdrawn:")
     form.locator("textarea").fill("I looked at the wrong order.")
     form.locator("button[type=submit]").click()
 
-    expect(page.locator("#decided")).to_contain_text("withdrew a review")
+    expect(page.locator(".decided")).to_contain_text("withdrew a review")
     row = check(page, CRITICAL[0])
     expect(row.locator("del", has_text="decided PASS")).to_have_count(1)
     expect(row).not_to_contain_text("changed by")
@@ -99,13 +99,13 @@ def test_too_short_a_note_comes_back_with_the_form_open_and_the_focus_on_it(
     form.locator("input[value=FAIL]").check()
     form.locator("textarea").fill("no")
     # The browser would stop it first; the server must as well.
-    page.evaluate("document.querySelector('#decide').noValidate = true")
+    page.evaluate("document.querySelector('.decide').noValidate = true")
     form.locator("button[type=submit]").click()
 
-    expect(page.locator("#decide-note-error")).to_contain_text("at least 10 characters")
-    assert page.input_value("#decide-note") == "no"
-    assert page.is_checked("#decide input[value=FAIL]")
-    assert page.evaluate("document.activeElement.id") == "decide-note"
+    expect(page.locator(".decide .field__error")).to_contain_text("at least 10 characters")
+    assert page.input_value(".decide textarea") == "no"
+    assert page.is_checked(".decide input[value=FAIL]")
+    assert page.evaluate("document.activeElement.matches('.decide textarea')")
 
 
 def test_a_double_click_makes_one_review(visit: Callable[..., Any], site: Served) -> None:
@@ -117,7 +117,7 @@ def test_a_double_click_makes_one_review(visit: Callable[..., Any], site: Served
 
     form.locator("button[type=submit]").dblclick()
 
-    expect(page.locator("#decided")).to_be_visible()
+    expect(page.locator(".decided")).to_be_visible()
     assert site.python(COUNT).strip() == "1"
 
 
@@ -132,16 +132,16 @@ def test_two_reviewers_the_second_is_told_what_changed_and_decides_again(visit: 
     record(bob, CRITICAL[0], note="The customer wanted both refunds.")
     form.locator("button[type=submit]").click()
 
-    problem = ann.locator("#decide-problem")
+    problem = ann.locator(".decide .notice--bad")
     expect(problem).to_contain_text("admin decided PASS on this result meanwhile")
     expect(problem).to_contain_text("The customer wanted both refunds.")
-    assert ann.evaluate("document.activeElement.id") == "decide-problem"
-    assert ann.input_value("#decide-note") == "The second refund was never asked for."
-    assert ann.is_checked("#decide input[value=FAIL]")
+    assert ann.evaluate("document.activeElement.matches('.decide .notice--bad')")
+    assert ann.input_value(".decide textarea") == "The second refund was never asked for."
+    assert ann.is_checked(".decide input[value=FAIL]")
 
-    ann.locator("#decide button[type=submit]").click()
+    ann.locator(".decide button[type=submit]").click()
 
-    expect(ann.locator("#decided")).to_contain_text("reviewer decided FAIL")
+    expect(ann.locator(".decided")).to_contain_text("reviewer decided FAIL")
     row = check(ann, CRITICAL[0])
     expect(row).to_contain_text("admin decided PASS")
     expect(row).to_contain_text("reviewer decided FAIL")
@@ -164,13 +164,13 @@ def test_a_session_that_ends_while_a_note_is_typed_loses_nothing(
     assert page.locator("#case-verdict").count() == 0
     log_in_again(page, "reviewer")
     page.wait_for_url(f"**{TIMEOUT_CASE}**")
-    expect(page.locator("#decide")).to_contain_text(CRITICAL[0])
-    assert page.input_value("#decide-note") == NOTE
-    assert page.is_checked("#decide input[value=PASS]")
+    expect(page.locator(".decide")).to_contain_text(CRITICAL[0])
+    assert page.input_value(".decide textarea") == NOTE
+    assert page.is_checked(".decide input[value=PASS]")
     assert site.python(COUNT).strip() == "0", "nothing was sent on the person's behalf"
 
-    page.locator("#decide button[type=submit]").click()
-    expect(page.locator("#decided")).to_contain_text("reviewer decided PASS")
+    page.locator(".decide button[type=submit]").click()
+    expect(page.locator(".decided")).to_contain_text("reviewer decided PASS")
 
 
 def test_opening_a_step_without_a_session_leads_to_the_login_page(visit: Callable[..., Any]) -> None:
@@ -192,13 +192,13 @@ def test_a_draft_is_still_there_after_leaving_the_page(visit: Callable[..., Any]
     page.goto("/audit/")
     page.goto(TIMEOUT_CASE)
     open_form(page, CRITICAL[0])
-    assert page.input_value("#decide-note") == "half a thought"
+    assert page.input_value(".decide textarea") == "half a thought"
 
-    page.locator("#decide input[value=PASS]").check()
-    page.locator("#decide button[type=submit]").click()
-    expect(page.locator("#decided")).to_be_visible()
+    page.locator(".decide input[value=PASS]").check()
+    page.locator(".decide button[type=submit]").click()
+    expect(page.locator(".decided")).to_be_visible()
     open_form(page, CRITICAL[0])
-    assert page.input_value("#decide-note") == "", "what was recorded is no draft any more"
+    assert page.input_value(".decide textarea") == "", "what was recorded is no draft any more"
 
 
 def test_f_opens_the_flag_and_the_case_is_in_the_queue(visit: Callable[..., Any]) -> None:

@@ -86,18 +86,18 @@ def test_a_refused_form_is_accessible(visit: Callable[..., Any], site: Served, s
     undecided = site.ids[0]  # type: ignore[attr-defined]
     page.goto(f"{TIMEOUT_CASE}?override={undecided}")
 
-    for choice, error in (("", "#decision-error"), ("PASS", "#decide-note-error")):
+    for choice, error in (("", ".decide fieldset .field__error"), ("PASS", ".decide .field__error")):
         # The browser would stop an empty form before the server could.
-        page.evaluate("document.querySelector('#decide').noValidate = true")
+        page.evaluate("document.querySelector('.decide').noValidate = true")
         if choice:
-            page.check(f"#decide input[value={choice}]")
+            page.check(f".decide input[value={choice}]")
         else:
-            page.fill("#decide-note", "Long enough to be a note.")
-        page.click("#decide button[type=submit]")
+            page.fill(".decide textarea", "Long enough to be a note.")
+        page.click(".decide button[type=submit]")
         page.wait_for_selector(error)
         assert violations(page) == []
         assert not is_too_wide(page)
-        page.fill("#decide-note", "")
+        page.fill(".decide textarea", "")
 
 
 def test_the_queue_of_a_viewer_is_accessible_and_has_no_form(visit: Callable[..., Any], site: Served) -> None:

@@ -36,13 +36,13 @@ def test_the_queue_is_worked_off_with_the_keyboard_alone(visit: Callable[..., An
     assert focused(page) == "item-title", "the focus is on the item, not lost with the button"
 
     page.keyboard.press("o")
-    expect(page.locator("#decide")).to_be_visible()
-    tab_to(page, "#decide input[name=decision]")
+    expect(page.locator(".decide")).to_be_visible()
+    tab_to(page, ".decide input[name=decision]")
     page.keyboard.press("ArrowDown")
-    assert page.is_checked("#decide input[value=FAIL]")
-    tab_to(page, "#decide-note")
+    assert page.is_checked(".decide input[value=FAIL]")
+    tab_to(page, ".decide textarea")
     page.keyboard.type("The records are right: it was paid twice.")
-    tab_to(page, "#decide button[type=submit]")
+    tab_to(page, ".decide button[type=submit]")
     page.keyboard.press("Enter")
 
     expect(page.locator("#told")).to_contain_text("Recorded: FAIL on refunded-exactly-once")

@@ -31,18 +31,18 @@ def test_reading_a_step_is_a_link(page: Any) -> None:
 def test_overriding_refused_then_recorded(page: Any) -> None:
     page.goto(TIMEOUT_CASE)
     page.locator("#case-checks >> text=Override >> nth=0").click()
-    form = page.locator("#decide")
+    form = page.locator(".decide")
     expect(form).to_contain_text("stays a new critical failure")
     form.locator("input[value=PASS]").check()
     form.locator("textarea").fill("          ")  # long enough for the browser, empty for the server
     form.locator("button[type=submit]").click()
-    expect(page.locator("#decide-note-error")).to_contain_text("at least 10 characters")
-    assert page.is_checked("#decide input[value=PASS]")
+    expect(page.locator(".decide .field__error")).to_contain_text("at least 10 characters")
+    assert page.is_checked(".decide input[value=PASS]")
 
-    page.fill("#decide-note", "Both refunds were asked for.")
-    page.click("#decide button[type=submit]")
+    page.fill(".decide textarea", "Both refunds were asked for.")
+    page.click(".decide button[type=submit]")
 
-    expect(page.locator("#decided")).to_contain_text("reviewer decided PASS on refunded-exactly-once")
+    expect(page.locator(".decided")).to_contain_text("reviewer decided PASS on refunded-exactly-once")
     assert "/cases/refund-timeout-after-mutation/" in page.url
     expect(page.locator("#case-checks")).to_contain_text("was FAIL, changed by reviewer")
 

@@ -565,7 +565,7 @@ def test_the_history_shows_the_scenario_in_other_comparisons(viewer: Client) -> 
     second = double_refund(versions())
     double_refund(versions("1.3.0", "1.4.0"), name="another-scenario")
     html = shown(viewer, page_of(first))
-    history = html[html.index('id="case-history"') : html.index('id="case-decisions"')]
+    history = html[html.index('id="case-history"') : html.index("This case ran on")]
 
     assert re.findall(r'href="([^"]+)"', history) == [page_of(second), page_of(first)]
     assert text_of(history).count("this one") == 1
@@ -676,6 +676,19 @@ def test_a_part_asks_for_its_own_data_alone(viewer: Client, target: str, query: 
         shown(viewer, with_query(pair, query), **HTMX, **{"HX-Target": target})
 
     assert len(asked) == expected
+
+
+def test_every_link_of_the_page_leads_somewhere(reviewer: Client) -> None:
+    pair = double_refund()
+    html = shown(reviewer, with_query(pair, "step=2"))
+
+    assert 'href=""' not in html
+    for href in set(re.findall(r'href="(/(?:comparisons|queue)[^"#]*)', html)):
+        assert reviewer.get(href.replace("&amp;", "&")).status_code == 200, href
+    anchors = set(re.findall(r'href="[^"]*#([^"]+)"', html))
+    ids = set(re.findall(r'\sid="([^"]+)"', html))
+    assert anchors - ids == set(), "an anchor that is nowhere in the page"
+    assert len(re.findall(r'\sid="([^"]+)"', html)) == len(ids), "an id that is there twice"
 
 
 def test_a_look_changes_nothing(viewer: Client) -> None:

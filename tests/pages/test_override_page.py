@@ -436,6 +436,27 @@ def test_a_form_that_came_back_refused_keeps_its_note_over_an_ended_session_too(
     assert f">{NOTE}</textarea>" in reviewer.get(path).content.decode()
 
 
+def test_what_was_typed_earlier_keeps_no_other_form_closed_and_can_be_put_aside(
+    reviewer: Client,
+) -> None:
+    pair = double_refund()
+    once, backed = result_of(pair, "once"), result_of(pair, "backed")
+    reviewer.logout()
+    referer = {"Referer": f"http://testserver{page_of(pair)}"}
+    reviewer.post(f"/results/{once.pk}/override/", {"note": "Half a thought."}, headers=referer)
+    reviewer.force_login(User.objects.get(username="reviewer"))
+
+    other = reviewer.get(page_of(pair), {"override": backed.pk}).content.decode()
+    aside = reviewer.get(page_of(pair), {"closed": 1}).content.decode()
+    again = reviewer.get(page_of(pair), {"override": once.pk}).content.decode()
+
+    assert f'action="/results/{backed.pk}/override/"' in other
+    assert "Half a thought." not in other
+    assert 'class="decide ' not in aside
+    assert ">Half a thought.</textarea>" in again
+    assert re.search(r'href="[^"]*closed=1#check-\d+"[^>]*>Cancel<', again)
+
+
 def test_htmx_without_a_session_is_sent_to_the_login_page_and_swaps_nothing(reviewer: Client) -> None:
     pair = double_refund()
     reviewer.logout()

@@ -193,6 +193,16 @@ def test_a_closed_entry_says_who_closed_it(reviewer: Client) -> None:
     assert "<form" not in item
 
 
+def test_every_link_of_an_item_leads_somewhere(reviewer: Client) -> None:
+    waiting()
+
+    html = reviewer.get("/queue/").content.decode()
+
+    assert 'href=""' not in html
+    for href in set(re.findall(r'href="(/(?:comparisons|queue)[^"#]*)', html)):
+        assert reviewer.get(href.replace("&amp;", "&")).status_code == 200, href
+
+
 def test_an_entry_that_is_not_there_is_404(reviewer: Client) -> None:
     assert reviewer.get("/queue/?entry=12345").status_code == 404
     assert reviewer.post("/queue/12345/take/").status_code == 404
