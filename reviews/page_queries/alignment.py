@@ -2,7 +2,7 @@
 
 Tens of thousands of records are aligned without loading one answer: a short JSON column comes as its text, a
 long one as a digest made by the database. `evaluations.grading.align` does the work; what is here only looks
-like its steps (docs/decisions/0710).
+like its steps (docs/decisions/0720).
 """
 
 from __future__ import annotations
