@@ -33,6 +33,7 @@ HTMX_CONFIG = json.dumps(
 _PLACES: tuple[tuple[str, str, str | None], ...] = (
     ("Comparisons", "evaluations:comparison_list", "evaluations.view_comparison"),
     ("Queue", "reviews:queue", "reviews.view_queueentry"),
+    ("Sessions", "reviews:session_list", "evaluations.add_comparison"),
     ("Scenarios", "scenarios:scenario_list", "scenarios.view_scenario"),
     ("Twins", "twins:twin_list", "twins.view_twin"),
     ("Audit", "reviews:audit", "reviews.view_auditentry"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from reviews.views import audit, cases, deciding, own_reviews, queue, tokens
+from reviews.views import audit, cases, deciding, manual_sessions, own_reviews, queue, tokens
 
 app_name = "reviews"
 urlpatterns = [
@@ -27,5 +27,9 @@ urlpatterns = [
     path("audit/export.<str:format>", audit.export, name="audit_export"),
     path("account/tokens/", tokens.tokens, name="tokens"),
     path("account/tokens/<int:token_id>/revoke/", tokens.revoke, name="token_revoke"),
+    path("sessions/", manual_sessions.session_list, name="session_list"),
+    path("sessions/open/", manual_sessions.session_open, name="session_open"),
+    path("sessions/<int:pk>/", manual_sessions.session_detail, name="session"),
+    path("sessions/<int:pk>/close/", manual_sessions.session_close, name="session_close"),
     path("reviews/mine/", own_reviews.own_reviews, name="own_reviews"),
 ]

@@ -22,6 +22,7 @@ from evaluations.models.comparisons import (
     RunState,
     Side,
 )
+from evaluations.models.manual import ManualSession, ManualState
 
 __all__ = [
     "CLASS_RANKS",
@@ -34,6 +35,8 @@ __all__ = [
     "Comparison",
     "ComparisonState",
     "ExpectationResult",
+    "ManualSession",
+    "ManualState",
     "PairedCase",
     "RecordKind",
     "ResultStatus",

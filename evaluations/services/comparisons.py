@@ -157,9 +157,13 @@ def _write_snapshots(pins: Iterable[Pin]) -> None:
         known = set(StateSnapshot.objects.filter(pk__in=digests).values_list("pk", flat=True))
         for digest in digests:
             if digest not in known:
-                # One by one: a state may be 1 MiB. Another transaction may store the same one meanwhile.
-                snapshot = StateSnapshot(digest=digest, state=states[digest])
-                StateSnapshot.objects.bulk_create([snapshot], ignore_conflicts=True)
+                # One by one: a state may be 1 MiB.
+                write_snapshot(digest, states[digest])
+
+
+def write_snapshot(digest: str, state: Any) -> None:
+    """Store an initial state under its digest; another transaction may store the same one meanwhile."""
+    StateSnapshot.objects.bulk_create([StateSnapshot(digest=digest, state=state)], ignore_conflicts=True)
 
 
 def _pair(comparison: Comparison, position: int, pin: Pin) -> PairedCase:

@@ -64,7 +64,7 @@ def plan_comparison(request: ComparisonRequest) -> Plan:
     problems: list[str] = []
     agent, versions = _agent_versions(request, problems)
     scenarios = _scenarios(request, problems, any_agent=agent is None)
-    kits = _kits(scenarios, problems)
+    kits = usable_kits(scenarios, problems)
     pins = _pins(request, kits, problems)
     if problems or agent is None:
         raise RequestError(problems)
@@ -128,7 +128,8 @@ def _scenarios(request: ComparisonRequest, problems: list[str], *, any_agent: bo
     return sorted(full.values(), key=lambda version: version.scenario.name)
 
 
-def _kits(scenarios: list[ScenarioVersion], problems: list[str]) -> list[Kit]:
+def usable_kits(scenarios: list[ScenarioVersion], problems: list[str]) -> list[Kit]:
+    """The scenarios on the current versions of their twins; adds to `problems` what does not fit."""
     names = {version.twin_name for version in scenarios}
     twins = {
         twin.name: twin.current_version

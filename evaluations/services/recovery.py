@@ -16,6 +16,7 @@ from evaluations import dispatch
 from evaluations.models import Case, CaseState, Comparison, ComparisonState
 from evaluations.services import claims
 from evaluations.services.concluding import conclude_if_done
+from evaluations.services.manual import end_overdue
 from evaluations.services.running import end_exhausted
 
 
@@ -32,8 +33,11 @@ class RecoveryReport:
 def recover(*, wake: Callable[[int, int], None] | None = None) -> RecoveryReport:
     """Expire overdue leases, give up what was tried too often, wake workers, conclude what is done.
 
+    Manual sessions whose time is over are graded, and sessions that nobody closes any more are emptied.
+
     `wake` is called with a comparison's id and its waiting cases instead of sending messages.
     """
+    end_overdue()
     expired = claims.expire_overdue(timezone.now())
     given_up = end_exhausted()
     waiting = _waiting()

@@ -20,6 +20,7 @@ MIGRATIONS = (
     "twins.migrations.0002_versions_are_written_once",
     "scenarios.migrations.0002_versions_are_written_once",
     "evaluations.migrations.0002_records_are_written_once",
+    "evaluations.migrations.0003_manual_sessions",
 )
 GUARDS: list[Frozen] = [guard for name in MIGRATIONS for guard in importlib.import_module(name).GUARDS]
 

@@ -24,3 +24,6 @@ def serve(settings: Any) -> Iterator[Callable[[Handler], FakeAgent]]:
             return agent
 
         yield begin
+
+
+from tests.pages.conftest import editor, person, viewer  # noqa: E402, F401 - fixtures

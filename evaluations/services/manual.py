@@ -1,0 +1,274 @@
+"""Manual sessions: a live case that a person opens for any agent, and that is graded when it is closed.
+
+`open_manual_session` gives the addresses and the token, once; the agent works; `close_manual_session` revokes
+the token, grades what the twin recorded, and stores it, all in one transaction. A session whose time is over
+is ended by the sweep in the same way. Permission to do either is ``evaluations.add_comparison``: pages and
+API ask for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
+from django.utils import timezone
+
+from evaluations.agents.answers import GarbageError, plain_answer, read_answer
+from evaluations.agents.base import DEFAULT_TOOL_CALLS, AgentEnd
+from evaluations.errors import AlreadyEndedError, RequestError
+from evaluations.models import ManualSession, ManualState
+from evaluations.services.comparisons import write_snapshot
+from evaluations.services.kits import Kit, build_kit
+from evaluations.services.outcomes import CaseOutcome, graded, unfinished_outcome
+from evaluations.services.planning import usable_kits
+from evaluations.services.remote import run_of, session_spec
+from scenarios.documents.cases import case_seed
+from scenarios.models import ScenarioVersion
+from twins.engine.records import CallRecord, Record, RetrievalRecord
+from twins.wire.errors import SessionGoneError
+from twins.wire.keeping import records_of
+from twins.wire.models import WireSession
+from twins.wire.services import close_session, ended_early, open_session
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_SECONDS = 60 * 60
+LEAST_SECONDS, MOST_SECONDS = 60, 24 * 60 * 60
+MAX_LABEL = 200
+MAX_TRIAL = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSession:
+    """A session as it was opened. `token` is there this once: None when the same request opened it before."""
+
+    session: ManualSession
+    token: str | None
+
+    @property
+    def created(self) -> bool:
+        return self.token is not None
+
+
+def open_manual_session(
+    *,
+    scenario: str,
+    agent_label: str,
+    lifetime_seconds: int = DEFAULT_SECONDS,
+    trial: int = 1,
+    seed: int = 0,
+    form_token: UUID | None = None,
+    actor: Any = None,
+) -> OpenedSession:
+    """Open a live case of a scenario's current version on its twin's current version.
+
+    `agent_label` says in the person's words which agent and version will work on it. `seed` is a run seed,
+    as for a comparison. The same `form_token` again answers the session that exists, without its token.
+
+    Raises:
+        RequestError: every unknown or impossible part of the request; nothing was written.
+    """
+    if (existing := _under(form_token)) is not None:
+        return OpenedSession(existing, None)
+    problems = _problems(agent_label, lifetime_seconds, trial, seed)
+    kit = _kit_of(scenario, problems)
+    if problems or kit is None:
+        raise RequestError(problems)
+    try:
+        with transaction.atomic():
+            return _opened(kit, agent_label.strip(), lifetime_seconds, trial, seed, form_token, actor)
+    except IntegrityError:
+        # The same form, sent twice at once: the other one opened it.
+        if (existing := _under(form_token)) is None:
+            raise
+        return OpenedSession(existing, None)
+
+
+def close_manual_session(session: ManualSession, *, answer: Any = None, actor: Any = None) -> ManualSession:
+    """Revoke the token, grade what was recorded, and store it; answers the closed session.
+
+    `answer` is what the agent said in the end, in the form of an agent's answer (FORMATS 5), or None: then
+    the checks of the answer have nothing to look at. It is a claim like any other.
+
+    Raises:
+        RequestError: the answer cannot be read; the session stays open.
+        AlreadyEndedError: it was closed before.
+    """
+    end = AgentEnd() if answer is None else AgentEnd(answer=_answer(answer))
+    with transaction.atomic():
+        locked = ManualSession.objects.select_for_update().get(pk=session.pk)
+        if not locked.is_open:
+            raise AlreadyEndedError(f"manual session {locked.pk} was closed before")
+        _close(locked, end, actor)
+    return locked
+
+
+def recorded_so_far(session: ManualSession) -> tuple[Record, ...]:
+    """The records of a session, open or closed, free of planted secrets."""
+    if not session.is_open:
+        return tuple(_record(fields) for fields in session.records)
+    redaction = kit_of(session).redaction
+    # Where the case stands is not asked for here, only what was recorded on the way.
+    return redaction.stored(records_of(session.wire_session_id), redaction.initial_state).records
+
+
+def takes_no_more(session: ManualSession) -> str | None:
+    """Why an open session takes no more calls, None while it does."""
+    if session.is_over:
+        return "its time is over"
+    return ended_early(session.wire_session_id)
+
+
+def kit_of(session: ManualSession) -> Kit:
+    """What the session was pinned to. ValueError if its documents cannot be used here."""
+    return build_kit(session.scenario_version, session.twin_version)
+
+
+def end_overdue() -> int:
+    """Grade the sessions whose time is over, and empty what else nobody closed; how many were graded."""
+    overdue = ManualSession.objects.filter(state=ManualState.OPEN, expires_at__lte=timezone.now())
+    ended = 0
+    for session in overdue.order_by("pk")[:100]:
+        try:
+            close_manual_session(session)
+            ended += 1
+        except AlreadyEndedError:
+            continue
+        except DatabaseError:
+            raise
+        except Exception:  # one that cannot be ended must not keep the sweep from its other work
+            logger.exception("manual session %s cannot be ended", session.pk)
+    _empty_abandoned()
+    return ended
+
+
+def _empty_abandoned() -> None:
+    """Wire sessions whose worker is gone. Those of open manual sessions are graded first, so not here."""
+    held = ManualSession.objects.filter(state=ManualState.OPEN).values("wire_session")
+    abandoned = WireSession.objects.filter(emptied_at=None, expires_at__lte=timezone.now())
+    for session_id in abandoned.exclude(pk__in=held).order_by("pk").values_list("pk", flat=True)[:100]:
+        try:
+            close_session(session_id)
+        except (SessionGoneError, ValueError):
+            logger.info("wire session %s was emptied by another, or cannot be read here", session_id)
+
+
+def _under(form_token: UUID | None) -> ManualSession | None:
+    return None if form_token is None else ManualSession.objects.filter(form_token=form_token).first()
+
+
+def _problems(agent_label: str, lifetime_seconds: int, trial: int, seed: int) -> list[str]:
+    problems = []
+    if not agent_label.strip() or len(agent_label) > MAX_LABEL or "\x00" in agent_label:
+        problems.append(f"agent_label: must be a text of 1 to {MAX_LABEL} characters")
+    if not LEAST_SECONDS <= lifetime_seconds <= MOST_SECONDS:
+        problems.append(
+            f"lifetime_seconds: must be from {LEAST_SECONDS} to {MOST_SECONDS}, got {lifetime_seconds}"
+        )
+    if not 1 <= trial <= MAX_TRIAL:
+        problems.append(f"trial: must be from 1 to {MAX_TRIAL}, got {trial}")
+    if not -(2**63) <= seed < 2**63:
+        problems.append("seed: must fit into 64 bits")
+    return problems
+
+
+def _kit_of(scenario: str, problems: list[str]) -> Kit | None:
+    version = (
+        ScenarioVersion.objects.current().select_related("scenario").filter(scenario__name=scenario).first()
+    )
+    if version is None:
+        problems.append(f"unknown scenario {scenario!r}")
+        return None
+    kits = usable_kits([version], problems)
+    return kits[0] if kits else None
+
+
+def _opened(
+    kit: Kit,
+    agent_label: str,
+    lifetime_seconds: int,
+    trial: int,
+    seed: int,
+    form_token: UUID | None,
+    actor: Any,
+) -> OpenedSession:
+    pinned = case_seed(kit.scenario, seed, trial)
+    write_snapshot(kit.redaction.initial_digest, kit.redaction.initial_state)
+    wire_session, token = open_session(
+        spec=session_spec(kit, pinned, max_calls=DEFAULT_TOOL_CALLS),
+        label=f"manual session, {kit.scenario.name}",
+        lifetime_seconds=lifetime_seconds,
+    )
+    session = ManualSession.objects.create(
+        scenario_version_id=kit.scenario_version_id,
+        twin_version_id=kit.twin_version_id,
+        agent_label=agent_label,
+        trial=trial,
+        seed=pinned,
+        initial_state_id=kit.redaction.initial_digest,
+        wire_session=wire_session,
+        form_token=form_token,
+        created_by=actor,
+        expires_at=timezone.now() + timedelta(seconds=lifetime_seconds),
+    )
+    return OpenedSession(session, token)
+
+
+def _answer(raw: Any) -> Any:
+    try:
+        return read_answer(plain_answer(raw))
+    except GarbageError as problem:
+        raise RequestError([f"answer: {problem}"]) from None
+
+
+def _close(session: ManualSession, end: AgentEnd, actor: Any) -> None:
+    kit = None
+    try:
+        kit = kit_of(session)
+        outcome = graded(kit, session.seed, run_of(close_session(session.wire_session_id), end))
+    except SessionGoneError:
+        outcome = unfinished_outcome(kit, "its records were emptied before they could be graded")
+    except ValueError as problem:
+        # Its evidence is out of reach; its token must not outlive it.
+        WireSession.objects.filter(pk=session.wire_session_id).update(revoked_at=timezone.now())
+        outcome = unfinished_outcome(None, f"its documents cannot be used here: {problem}")
+    session.state, session.closed_by, session.closed_at = ManualState.CLOSED, actor, timezone.now()
+    try:
+        with transaction.atomic():
+            _store(session, outcome)
+    except (OperationalError, InterfaceError):
+        raise  # the database is away: nothing about the session
+    except (DatabaseError, ValueError, TypeError) as refused:
+        logger.exception("manual session %s cannot be stored", session.pk)
+        reason = f"its outcome cannot be stored: {type(refused).__name__}"
+        _store(session, unfinished_outcome(kit, reason))
+
+
+def _store(session: ManualSession, outcome: CaseOutcome) -> None:
+    session.verdict, session.error_reason = outcome.verdict, outcome.error_reason
+    session.records = [_fields(record) for record in outcome.records]
+    session.results = [result.to_json() for result in outcome.results]
+    session.answer, session.claimed_outcome = outcome.answer, outcome.claimed_outcome
+    session.contradiction = outcome.contradiction
+    session.final_state_digest = outcome.final_state_digest
+    session.tool_call_count, session.retry_count = outcome.tool_calls, outcome.retries
+    session.metrics = outcome.metrics
+    session.save()
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    fields = record.to_json()
+    if isinstance(record, CallRecord):
+        # Not printed anywhere, and still part of what tells one attempt from a repeated one.
+        fields["idempotency_key"] = record.idempotency_key
+    return fields
+
+
+def _record(fields: dict[str, Any]) -> Record:
+    if fields["kind"] == "retrieval":
+        return RetrievalRecord.from_json(fields)
+    return CallRecord.from_json(fields)
