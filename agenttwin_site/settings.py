@@ -5,30 +5,26 @@ Without configuration: SQLite in WAL mode, no broker server, no debug pages, loo
 """
 
 import contextlib
-import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any
 
 import environ
 from celery.schedules import schedule
-from django.core.exceptions import ImproperlyConfigured
 
+from agenttwin_site import environment
 from agenttwin_site.api import configuration as _api
 from agenttwin_site.logs import without_refusals_trace
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
 
 # Everything the application itself writes: database, embedded broker, secret key.
-# A variable set to nothing counts as not set: container files often pass variables on like that.
-DATA_DIR = Path(env.str("AGENTTWIN_DATA_DIR", default="") or BASE_DIR / "var").resolve()
+DATA_DIR = Path(environment.text("AGENTTWIN_DATA_DIR") or BASE_DIR / "var").resolve()
 
 
 def _secret_key() -> str:
     """The configured key, else one made once and kept in the data folder, readable by its owner alone."""
-    if configured := env.str("DJANGO_SECRET_KEY", default=""):
+    if configured := environment.text("DJANGO_SECRET_KEY"):
         return configured
     path = DATA_DIR / "secret_key"
     DATA_DIR.mkdir(parents=True, exist_ok=True)
@@ -45,11 +41,11 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
-DEBUG = env.bool("DJANGO_DEBUG", default=False)
-ALLOWED_HOSTS = env.list("DJANGO_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+DEBUG = environment.switch("DJANGO_DEBUG")
+ALLOWED_HOSTS = environment.listed("DJANGO_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 # A document may have 1 MiB; a larger one, percent-encoded by a form, still gets its problem beside the text.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
-CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS = environment.listed("DJANGO_CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -108,18 +104,15 @@ TEMPLATES = [
 
 # ------------------------------------------------------------------------------------ database
 
-
-def _database() -> dict[str, Any]:
-    url = env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'agenttwin.sqlite3'}"
-    if url.partition(":")[0] not in environ.Env.DB_SCHEMES:
-        # The value is not repeated: it may hold a password.
-        raise ImproperlyConfigured(
-            "DATABASE_URL is no address of a database: postgres://USER:PASSWORD@HOST:5432/NAME or sqlite:///PATH"
-        )
-    return dict(environ.Env.db_url_config(url))
-
-
-DATABASES = {"default": _database()}
+DATABASES = {
+    "default": environment.service(
+        "DATABASE_URL",
+        f"sqlite:///{DATA_DIR / 'agenttwin.sqlite3'}",
+        environ.Env.DB_SCHEMES,
+        environ.Env.db_url_config,
+        "a database: postgres://USER:PASSWORD@HOST:5432/NAME or sqlite:///PATH",
+    )
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -142,12 +135,14 @@ else:
 
 # Without a configured broker the queue is a folder: real Celery workers, no server. Commands that run a
 # comparison then do the work themselves and need no worker at all.
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
+CELERY_BROKER_URL = environment.broker("CELERY_BROKER_URL")
 BROKER_IS_CONFIGURED = bool(CELERY_BROKER_URL)
 CELERY_BROKER_URL = CELERY_BROKER_URL or "filesystem://"
-AGENTTWIN_LEASE_SECONDS = env.int("AGENTTWIN_LEASE_SECONDS", default=60)
+AGENTTWIN_LEASE_SECONDS = environment.whole(
+    "AGENTTWIN_LEASE_SECONDS", 60, least=1, most=environment.DAY_SECONDS
+)
 # How long a command that waits for workers of a broker goes on while none of them is at work.
-AGENTTWIN_STALL_SECONDS = env.float("AGENTTWIN_STALL_SECONDS", default=60.0)
+AGENTTWIN_STALL_SECONDS = environment.seconds("AGENTTWIN_STALL_SECONDS", 60.0, least=0)
 
 if CELERY_BROKER_URL.startswith("filesystem://"):
     _queue_dir = DATA_DIR / "broker"
@@ -168,7 +163,7 @@ elif CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
         "unacked_restore_throttle": 1,
     }
 
-CELERY_TASK_DEFAULT_QUEUE = env.str("CELERY_QUEUE", default="agenttwin")
+CELERY_TASK_DEFAULT_QUEUE = environment.text("CELERY_QUEUE", "agenttwin")
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -179,7 +174,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "recover-overdue-cases": {
         "task": "evaluations.tasks.recover",
-        "schedule": schedule(run_every=env.float("AGENTTWIN_SWEEP_SECONDS", default=5.0)),
+        "schedule": schedule(run_every=environment.seconds("AGENTTWIN_SWEEP_SECONDS", 5.0, least=0.1)),
         # A sweep nobody took in time is stale; the next one does its work.
         "options": {"expires": 10},
     }
@@ -187,42 +182,39 @@ CELERY_BEAT_SCHEDULE = {
 
 # -------------------------------------------------------------------------------------- agents
 
-
-def _texts_by_name(variable: str, example: str, default: dict[str, str]) -> dict[str, str]:
-    """A JSON object of texts out of a variable; the default where that is not set."""
-    if not (written := env.str(variable, default="")):
-        return default
-    try:
-        value = json.loads(written)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise ImproperlyConfigured(f"{variable} must be a JSON object such as {example}, got {written}")
-    return value
-
-
 # Agents that run inside the worker: agent name -> dotted path of a class (docs/own-agent.md).
-AGENTTWIN_IN_PROCESS_AGENTS = _texts_by_name(
+AGENTTWIN_IN_PROCESS_AGENTS = environment.texts_by_name(
     "AGENTTWIN_IN_PROCESS_AGENTS",
     '{"my-agent": "my_package.MyAgent"}',
     {"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
 )
-# Agents that are asked over HTTP: agent name -> address, which may be on this machine or a private network.
-AGENTTWIN_AGENT_ENDPOINTS = env.json("AGENTTWIN_AGENT_ENDPOINTS", default={})
+# Agents that are asked over HTTP: agent name -> address, which may be on this machine or a private network
+# (docs/http-agents.md).
+AGENTTWIN_AGENT_ENDPOINTS = environment.addresses_by_name(
+    "AGENTTWIN_AGENT_ENDPOINTS", '{"my-agent": "http://127.0.0.1:9000"}'
+)
 # How many cases of such agents one worker process has under way at once.
-AGENTTWIN_REMOTE_CASES = env.int("AGENTTWIN_REMOTE_CASES", default=8)
+AGENTTWIN_REMOTE_CASES = environment.whole("AGENTTWIN_REMOTE_CASES", 8, least=1, most=1000)
 
 # Where agents reach this server: the base of the tool URLs they are given (twins/wire).
-AGENTTWIN_PUBLIC_URL = env.str("AGENTTWIN_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
+AGENTTWIN_PUBLIC_URL = environment.address("AGENTTWIN_PUBLIC_URL", "http://127.0.0.1:8000")
 
 # ----------------------------------------------------------------------------------------- API
 
 REST_FRAMEWORK = _api.REST_FRAMEWORK
 SPECTACULAR_SETTINGS = _api.SPECTACULAR_SETTINGS
 # Requests a minute for each token (or session account, or address without both); 0 counts nothing.
-AGENTTWIN_API_RATE = env.int("AGENTTWIN_API_RATE", default=1200)
+AGENTTWIN_API_RATE = environment.whole("AGENTTWIN_API_RATE", 1200, least=0, most=1_000_000)
 # Where they are counted. Without a shared cache each web process counts for itself.
-CACHES = {"default": env.cache_url("AGENTTWIN_CACHE_URL", default="locmemcache://agenttwin")}
+CACHES = {
+    "default": environment.service(
+        "AGENTTWIN_CACHE_URL",
+        "locmemcache://agenttwin",
+        environ.Env.CACHE_SCHEMES,
+        environ.Env.cache_url_config,
+        "a cache: redis://HOST:6379/1 or locmemcache://NAME",
+    )
+}
 
 # ------------------------------------------------------------------------------------ security
 
@@ -259,7 +251,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 # Behind TLS (a deployment says so); the embedded default speaks plain HTTP on the loopback address.
-_TLS = env.bool("AGENTTWIN_TLS", default=False)
+_TLS = environment.switch("AGENTTWIN_TLS")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _TLS
 SECURE_HSTS_SECONDS = 31536000 if _TLS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _TLS
@@ -278,6 +270,7 @@ with contextlib.suppress(OSError):
 STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
 WHITENOISE_USE_FINDERS = True
 
+_LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -286,5 +279,8 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
     # The folder that is the queue has no host; kombu would say so at every start.
     "loggers": {"kombu.connection": {"level": "ERROR"}},
-    "root": {"handlers": ["stderr"], "level": env.str("AGENTTWIN_LOG_LEVEL", default="WARNING")},
+    "root": {
+        "handlers": ["stderr"],
+        "level": environment.one_of("AGENTTWIN_LOG_LEVEL", "WARNING", _LOG_LEVELS),
+    },
 }

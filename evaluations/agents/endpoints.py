@@ -1,4 +1,4 @@
-"""Where an HTTP agent may be, and the addresses its name stands for (FORMATS 5, issue 4 part 6).
+"""Where an HTTP agent may be, and the addresses its name stands for (FORMATS 5).
 
 Two people say where an agent is. The operator, in the settings of this installation, may name any host. The
 author of a manifest is a stranger to this network: an endpoint from there must be a public address, or the

@@ -340,19 +340,3 @@ def test_a_manifest_that_points_inside_is_refused_at_the_start(given: Any, start
     given(runtime={"endpoint": "http://127.0.0.1:9000"})
     with pytest.raises(NotRunnableError, match="loopback"):
         start()
-
-
-@pytest.mark.parametrize(
-    ("value", "ids"),
-    [
-        ({}, []),
-        ({"a": "http://127.0.0.1:9"}, []),
-        ({"a": "ftp://x", "b": 5}, ["evaluations.E002", "evaluations.E002"]),
-        (["http://x"], ["evaluations.E001"]),
-    ],
-)
-def test_the_settings_are_checked(value: Any, ids: list[str], settings: Any) -> None:
-    from evaluations.checks import agent_endpoints
-
-    settings.AGENTTWIN_AGENT_ENDPOINTS = value
-    assert [found.id for found in agent_endpoints()] == ids
