@@ -9,6 +9,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from agenttwin_site.kept_forms import typed_by
+
 # Answers that are swapped: successes, forms that did not hold, conflicts. The rest is told by app.js.
 HTMX_CONFIG = json.dumps(
     {
@@ -50,8 +52,12 @@ class NavItem:
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `nav_items` and `htmx_config`. Lazy: a fragment never pays for the permissions."""
-    return {"nav_items": lambda: _nav_items(request), "htmx_config": HTMX_CONFIG}
+    """Context processor: `nav_items`, `htmx_config`, `typed_by`. Lazy: a fragment does not pay for permissions."""
+    return {
+        "nav_items": lambda: _nav_items(request),
+        "htmx_config": HTMX_CONFIG,
+        "typed_by": lambda: typed_by(request.user),
+    }
 
 
 def _nav_items(request: HttpRequest) -> list[NavItem]:

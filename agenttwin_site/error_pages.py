@@ -61,14 +61,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form whose token no longer holds, as after logging in anew in another tab.
 
-    If the browser proved that the form came from this site (its Origin is checked before the token), what was
-    typed is kept and the page shown again with it; otherwise the form is refused and forgotten.
+    If the browser proved that the form came from this site (its Origin is checked before the token) and it is
+    this account's, what was typed is kept and the page shown again with it; otherwise it is refused and
+    forgotten.
     """
     page = page_of(request)
     origin_holds = "Origin" in request.headers and not reason.startswith("Origin checking")
-    if not origin_holds or page == "/":
+    if not origin_holds or page == "/" or not keep_form(request):
         return render(request, "csrf_failed.html", {"back_href": page}, status=403)
-    keep_form(request)
     messages.warning(
         request, "That form was made before you logged in, so it was not taken. Check it and send it again."
     )

@@ -17,7 +17,7 @@ from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_safe
 
-from agenttwin_site.kept_forms import has_kept_form
+from agenttwin_site.kept_forms import has_kept_form, leave_to_owner
 from evaluations.page_queries import latest_comparisons
 from reviews.models.queue import queue_reasons
 from reviews.services import queue_counts
@@ -53,6 +53,7 @@ class LoginView(auth_views.LoginView):
         response = super().form_valid(form)
         # An anonymous session that held a form was short-lived; the person's own lives as configured.
         self.request.session.set_expiry(None)
+        leave_to_owner(self.request)
         if has_kept_form(self.request, self.get_success_url()):
             messages.info(self.request, "What you typed is back in its form. It has not been sent yet.")
         return response

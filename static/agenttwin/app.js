@@ -147,11 +147,13 @@
 
   /* --------------------------------------------------------------- drafts */
 
+  // A draft is its author's: another person who logs in in this tab gets an empty form.
   function stored(name, text) {
+    var key = DRAFT + document.body.getAttribute("data-person") + ":" + name;
     try {
-      if (text === undefined) return sessionStorage.getItem(DRAFT + name);
-      if (text) sessionStorage.setItem(DRAFT + name, text);
-      else sessionStorage.removeItem(DRAFT + name);
+      if (text === undefined) return sessionStorage.getItem(key);
+      if (text) sessionStorage.setItem(key, text);
+      else sessionStorage.removeItem(key);
     } catch (error) {
       /* Storage may be switched off; the page then simply keeps no drafts. */
     }

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
+from agenttwin_site.kept_forms import typed_by
 from evaluations.models import Agent, AgentVersion
 from evaluations.services.agents import save_agent
 from scenarios.models import Scenario, ScenarioVersion
@@ -229,13 +230,13 @@ def test_adding_a_name_that_exists_goes_on_as_an_edit_of_it(editor, stored) -> N
 
 
 def test_a_text_sent_after_the_session_ended_is_there_after_the_login(stored) -> None:
-    get_user_model().objects.create_superuser("ada", password="a long secret")
+    ada = get_user_model().objects.create_superuser("ada", password="a long secret")
     client = Client()
     mine = documents.twin(99)
     page = change_url("twin")
     sent = client.post(
         page,
-        {"text": mine.replace("\n", "\r\n"), "based_on": "1"},
+        {"text": mine.replace("\n", "\r\n"), "based_on": "1", "typed_by": typed_by(ada)},
         headers={"referer": f"http://testserver{page}"},
     )
     assert sent.status_code in {302, 303}

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from agenttwin_site.kept_forms import typed_by
 from evaluations.models import Comparison
 from tests.models import factories
 
@@ -25,15 +26,17 @@ FIELDS = {
 
 
 @pytest.fixture
-def ada(db: Any) -> Any:
+def ada(db: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     factories.agent_version("helper", "1.0.0")
     for name in ("refund", "other"):
         factories.scenario_version(name, agent_name="helper")
-    return get_user_model().objects.create_superuser("ada", password="correct horse")
+    ada = get_user_model().objects.create_superuser("ada", password="correct horse")
+    monkeypatch.setitem(FIELDS, "typed_by", typed_by(ada))
+    return ada
 
 
-def log_in(client: Client, to: str) -> Any:
-    return client.post("/login/", {"username": "ada", "password": "correct horse", "next": to}, follow=True)
+def log_in(client: Client, to: str, name: str = "ada") -> Any:
+    return client.post("/login/", {"username": name, "password": "correct horse", "next": to}, follow=True)
 
 
 def test_what_was_typed_is_back_after_logging_in(client: Client, ada: Any) -> None:
@@ -77,7 +80,11 @@ def test_reading_the_page_again_does_not_lose_it_and_sending_it_does(client: Cli
 
 def test_passwords_and_tokens_are_never_kept(client: Client, ada: Any) -> None:
     secrets = {"old_password": "s3cret-old", "new_password1": "s3cret-new", "new_password2": "s3cret-new"}
-    client.post("/password/", {**secrets, "csrfmiddlewaretoken": "t" * 64}, headers={"Referer": PAGE})
+    client.post(
+        "/password/",
+        {**secrets, "typed_by": typed_by(ada), "csrfmiddlewaretoken": "t" * 64},
+        headers={"Referer": PAGE},
+    )
 
     kept = str(client.session["kept_forms"])
     assert "s3cret" not in kept
@@ -85,7 +92,7 @@ def test_passwords_and_tokens_are_never_kept(client: Client, ada: Any) -> None:
 
 
 def test_what_is_kept_is_bounded(client: Client, ada: Any) -> None:
-    many = {f"field{number}": "x" * 10_000 for number in range(200)}
+    many = {f"field{number}": "x" * 10_000 for number in range(49)} | {"typed_by": typed_by(ada)}
     for number in range(20):
         client.post("/comparisons/start/", many, headers={"Referer": f"http://testserver/page-{number}/"})
 
@@ -139,3 +146,41 @@ def test_a_form_that_may_come_from_elsewhere_is_refused_and_not_kept(
     assert response.status_code == 403
     assert b"This form is out of date" in response.content
     assert "kept_forms" not in client.session
+
+
+def test_whoever_else_logs_in_on_that_browser_does_not_read_it(client: Client, ada: Any) -> None:
+    get_user_model().objects.create_superuser("bob", password="correct horse")
+    client.post("/comparisons/start/", FIELDS, headers={"Referer": PAGE})
+
+    page = log_in(client, "/comparisons/start/?agent=helper", name="bob").content.decode()
+
+    assert 'value="4711"' not in page
+    assert "What you typed" not in page
+    assert "4711" not in str(dict(client.session))
+
+
+@pytest.mark.parametrize("mark", ["", "1", "1:forged"])
+def test_a_form_that_does_not_say_whose_it_is_is_not_kept(client: Client, ada: Any, mark: str) -> None:
+    refused = client.post("/comparisons/start/", {**FIELDS, "typed_by": mark}, headers={"Referer": PAGE})
+
+    assert refused.status_code == 303
+    assert "kept_forms" not in client.session
+
+
+def test_a_form_of_another_account_is_refused_after_a_new_login(ada: Any) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(get_user_model().objects.create_superuser("bob"))
+
+    response = client.post(
+        "/comparisons/start/", FIELDS, headers={"Referer": PAGE, "Origin": "http://testserver"}
+    )
+
+    assert response.status_code == 403
+    assert "kept_forms" not in client.session
+
+
+@pytest.mark.parametrize("address", ["/comparisons/start/?agent=helper", "/admin/evaluations/agent/add/"])
+def test_the_forms_say_whose_they_are(client: Client, ada: Any, address: str) -> None:
+    client.force_login(ada)
+
+    assert f'name="typed_by" value="{typed_by(ada)}"' in client.get(address).content.decode()

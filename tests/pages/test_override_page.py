@@ -12,6 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from agenttwin_site.kept_forms import typed_by
 from evaluations.models import ExpectationResult, PairedCase
 from reviews import services
 from reviews.models import AuditEntry, QueueEntry, Review
@@ -411,8 +412,10 @@ def test_what_was_typed_when_the_session_ended_is_in_its_form_after_login(
     page = f"http://testserver{page_of(pair)}"
     reviewer.logout()
 
-    refused = reviewer.post(path, {"decision": "FAIL", "note": typed}, headers={"Referer": page})
-    reviewer.force_login(User.objects.get(username="reviewer"))
+    me = User.objects.get(username="reviewer")
+    fields = {"decision": "FAIL", "note": typed, "typed_by": typed_by(me)}
+    refused = reviewer.post(path, fields, headers={"Referer": page})
+    reviewer.force_login(me)
 
     assert refused.status_code == 303
     assert not Review.objects.filter(note=typed).exists()
@@ -429,9 +432,11 @@ def test_a_form_that_came_back_refused_keeps_its_note_over_an_ended_session_too(
     path = f"/results/{result_of(pair, 'once').pk}/override/"
     reviewer.logout()
 
-    refused = reviewer.post(path, {"note": NOTE}, headers={"Referer": f"http://testserver{path}"})
+    me = User.objects.get(username="reviewer")
+    fields = {"note": NOTE, "typed_by": typed_by(me)}
+    refused = reviewer.post(path, fields, headers={"Referer": f"http://testserver{path}"})
     assert refused["Location"].endswith(f"next={path.replace('/', '%2F')}")
-    reviewer.force_login(User.objects.get(username="reviewer"))
+    reviewer.force_login(me)
 
     assert f">{NOTE}</textarea>" in reviewer.get(path).content.decode()
 
@@ -469,3 +474,14 @@ def test_htmx_without_a_session_is_sent_to_the_login_page_and_swaps_nothing(revi
     assert response.status_code == 401
     assert response["HX-Redirect"].startswith("/login/?next=")
     assert response.content == b""
+
+
+@pytest.mark.parametrize("form", ["override", "flag"])
+def test_the_forms_of_the_case_page_say_whose_they_are(reviewer: Client, form: str) -> None:
+    pair = double_refund()
+    query = {"override": {"override": result_of(pair, "once").pk}, "flag": {"flag": 1}}[form]
+
+    html = reviewer.get(page_of(pair), query).content.decode()
+
+    mark = f'name="typed_by" value="{typed_by(User.objects.get(username="reviewer"))}"'
+    assert html.count(mark) == (2 if form == "override" else 1)

@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agenttwin_site.kept_forms import typed_by
 from evaluations.models import PairedCase
 from reviews import services
 from reviews.models import QueueEntry, Review
@@ -510,7 +511,7 @@ def test_a_note_typed_when_the_session_ended_is_back_in_its_form(reviewer: Clien
         (f"/queue/{entry.pk}/close/", {"note": "Closing, as I was saying."}),
     ):
         reviewer.logout()
-        reviewer.post(path, data, headers=referer)
+        reviewer.post(path, data | {"typed_by": typed_by(me())}, headers=referer)
         reviewer.force_login(me())
         assert f">{data['note']}</textarea>" in reviewer.get(f"/queue/?entry={entry.pk}").content.decode()
 
