@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("password/", views.PasswordChangeView.as_view(), name="password_change"),
     path("favicon.ico", views.favicon, name="favicon"),
+    path("ci/agenttwin_ci.py", views.ci_client, name="ci_client"),
     path("admin/login/", views.admin_login),
     path("admin/", admin.site.urls),
     path("api/schema/", Description.as_view(), name="api_schema"),

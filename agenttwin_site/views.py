@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
@@ -78,6 +79,14 @@ class PasswordChangeView(auth_views.PasswordChangeView):
 @login_not_required
 def favicon(request: HttpRequest) -> HttpResponse:
     return redirect(static("agenttwin/favicon.svg"))
+
+
+@require_safe
+@login_not_required
+def ci_client(request: HttpRequest) -> HttpResponse:
+    """The CI client, for everybody: a build fetches it before it uses its token, and it holds no secret."""
+    content = (settings.BASE_DIR / "agenttwin_ci.py").read_bytes()
+    return HttpResponse(content, content_type="text/x-python; charset=utf-8")
 
 
 @require_safe
