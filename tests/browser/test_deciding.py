@@ -34,7 +34,7 @@ def record(page: Any, name: str, decision: str = "PASS", note: str = NOTE) -> No
     form.locator(f"input[value={decision}]").check()
     form.locator("textarea").fill(note)
     form.locator("button[type=submit]").click()
-    expect(page.locator(".decided")).to_contain_text(name)
+    expect(page.locator("#decided")).to_contain_text(name)
 
 
 def test_an_override_says_what_it_will_change_and_everything_follows(visit: Callable[..., Any]) -> None:
@@ -50,7 +50,7 @@ def test_an_override_says_what_it_will_change_and_everything_follows(visit: Call
     form.locator("textarea").fill(NOTE)
     form.locator("button[type=submit]").click()
 
-    decided = page.locator(".decided")
+    decided = page.locator("#decided")
     expect(decided).to_contain_text("new critical failure")
     assert page.evaluate("document.activeElement.id") == "decided"
     row = check(page, CRITICAL[0])
@@ -62,9 +62,9 @@ def test_an_override_says_what_it_will_change_and_everything_follows(visit: Call
     for name in CRITICAL[1:]:
         record(page, name)
     expect(page.locator("#case-head")).to_contain_text("regressed")
-    expect(page.locator(".decided")).to_contain_text("1 new critical")
+    expect(page.locator("#decided")).to_contain_text("1 new critical")
 
-    page.locator(".decided >> text=The comparison").click()
+    page.locator("#decided >> text=The comparison").click()
     expect(page.locator("#tile-new-critical")).to_contain_text("1")
     expect(page.locator("#tile-regressed")).to_contain_text("2")
     page.goto("/audit/?action=result_overridden")
@@ -84,7 +84,7 @@ def test_a_decision_taken_back_brings_the_measured_verdict_back(visit: Callable[
     form.locator("textarea").fill("I looked at the wrong order.")
     form.locator("button[type=submit]").click()
 
-    expect(page.locator(".decided")).to_contain_text("withdrew a review")
+    expect(page.locator("#decided")).to_contain_text("withdrew a review")
     row = check(page, CRITICAL[0])
     expect(row.locator("del", has_text="decided PASS")).to_have_count(1)
     expect(row).not_to_contain_text("changed by")
@@ -117,7 +117,7 @@ def test_a_double_click_makes_one_review(visit: Callable[..., Any], site: Served
 
     form.locator("button[type=submit]").dblclick()
 
-    expect(page.locator(".decided")).to_be_visible()
+    expect(page.locator("#decided")).to_be_visible()
     assert site.python(COUNT).strip() == "1"
 
 
@@ -141,7 +141,7 @@ def test_two_reviewers_the_second_is_told_what_changed_and_decides_again(visit: 
 
     ann.locator(".decide button[type=submit]").click()
 
-    expect(ann.locator(".decided")).to_contain_text("reviewer decided FAIL")
+    expect(ann.locator("#decided")).to_contain_text("reviewer decided FAIL")
     row = check(ann, CRITICAL[0])
     expect(row).to_contain_text("admin decided PASS")
     expect(row).to_contain_text("reviewer decided FAIL")
@@ -170,7 +170,7 @@ def test_a_session_that_ends_while_a_note_is_typed_loses_nothing(
     assert site.python(COUNT).strip() == "0", "nothing was sent on the person's behalf"
 
     page.locator(".decide button[type=submit]").click()
-    expect(page.locator(".decided")).to_contain_text("reviewer decided PASS")
+    expect(page.locator("#decided")).to_contain_text("reviewer decided PASS")
 
 
 def test_opening_a_step_without_a_session_leads_to_the_login_page(visit: Callable[..., Any]) -> None:
@@ -196,7 +196,7 @@ def test_a_draft_is_still_there_after_leaving_the_page(visit: Callable[..., Any]
 
     page.locator(".decide input[value=PASS]").check()
     page.locator(".decide button[type=submit]").click()
-    expect(page.locator(".decided")).to_be_visible()
+    expect(page.locator("#decided")).to_be_visible()
     open_form(page, CRITICAL[0])
     assert page.input_value(".decide textarea") == "", "what was recorded is no draft any more"
 

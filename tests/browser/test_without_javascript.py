@@ -42,7 +42,7 @@ def test_overriding_refused_then_recorded(page: Any) -> None:
     page.fill(".decide textarea", "Both refunds were asked for.")
     page.click(".decide button[type=submit]")
 
-    expect(page.locator(".decided")).to_contain_text("reviewer decided PASS on refunded-exactly-once")
+    expect(page.locator("#decided")).to_contain_text("reviewer decided PASS on refunded-exactly-once")
     assert "/cases/refund-timeout-after-mutation/" in page.url
     expect(page.locator("#case-checks")).to_contain_text("was FAIL, changed by reviewer")
 

@@ -448,7 +448,8 @@ def test_what_was_typed_earlier_keeps_no_other_form_closed_and_can_be_put_aside(
     once, backed = result_of(pair, "once"), result_of(pair, "backed")
     reviewer.logout()
     referer = {"Referer": f"http://testserver{page_of(pair)}"}
-    reviewer.post(f"/results/{once.pk}/override/", {"note": "Half a thought."}, headers=referer)
+    fields = {"note": "Half a thought.", "typed_by": typed_by(User.objects.get(username="reviewer"))}
+    reviewer.post(f"/results/{once.pk}/override/", fields, headers=referer)
     reviewer.force_login(User.objects.get(username="reviewer"))
 
     other = reviewer.get(page_of(pair), {"override": backed.pk}).content.decode()
