@@ -14,6 +14,8 @@ def main() -> None:
     import django
 
     django.setup()
+    from django.db import connection
+
     import tests.wire.documents as documents
     from twins.services import save_twin
 
@@ -21,6 +23,7 @@ def main() -> None:
     for line in sys.stdin:
         command = json.loads(line)
         answer = _COMMANDS[command.pop("do")](version.pk, **command)
+        connection.close()  # a test may cut every connection of the database between two commands
         print(json.dumps(answer), flush=True)
 
 

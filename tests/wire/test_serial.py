@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
 
-from tests.wire.installation import Installation, Session, free_port, installation
+from tests.wire.installation import Installation, Session, free_port
 
 CALLS = 40
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def twice_served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list]:
-    """One installation behind two web processes; their base URLs."""
-    with installation(request.param, tmp_path_factory.mktemp("twice")) as here:
-        ports = [here.port, free_port()]
-        with here.serving(port=ports[0]), here.serving(port=ports[1]):
-            yield [here, *(f"http://127.0.0.1:{port}" for port in ports)]
+@pytest.fixture
+def bases(served: Installation, second_base: str) -> list[str]:
+    """The addresses of the installation's two web processes."""
+    return [served.environment["AGENTTWIN_PUBLIC_URL"], second_base]
 
 
 async def _burst(session: Session, bases: list[str], calls: int = CALLS) -> list[httpx.Response]:
@@ -33,9 +30,8 @@ async def _burst(session: Session, bases: list[str], calls: int = CALLS) -> list
         )
 
 
-def test_a_burst_through_two_processes_is_counted_one_by_one(twice_served: list) -> None:
-    here, *bases = twice_served
-    session = here.open()
+def test_a_burst_through_two_processes_is_counted_one_by_one(served: Installation, bases: list[str]) -> None:
+    session = served.open()
     answers = asyncio.run(_burst(session, bases))
     counted = [answer.json()["result"]["count"] for answer in answers]
     assert sorted(counted) == list(range(1, CALLS + 1))
@@ -48,17 +44,33 @@ def test_a_burst_through_two_processes_is_counted_one_by_one(twice_served: list)
     assert closed["state"]["count"] == CALLS
 
 
-def test_processes_take_turns_without_losing_the_state(twice_served: list) -> None:
-    here, *bases = twice_served
-    session = here.open()
+def test_processes_take_turns_without_losing_the_state(served: Installation, bases: list[str]) -> None:
+    session = served.open()
     for turn in range(6):
         [answer] = asyncio.run(_burst(session, [bases[turn % 2]], calls=1))
         assert answer.json() == {"result": {"count": turn + 1}}
 
 
-def test_what_was_answered_is_in_the_evidence_and_what_came_late_is_refused(twice_served: list) -> None:
-    here, *bases = twice_served
-    session = here.open()
+def test_a_process_that_meets_a_session_late_knows_all_it_remembers(
+    served: Installation, bases: list[str]
+) -> None:
+    session = served.open(faults=[{"target": "echo", "behavior": {"type": "duplicate_response"}}])
+    refund = {"order_id": "A-1", "amount": 5}
+    first = session.call("refund", refund, headers={"Idempotency-Key": "k"})
+    echoed = session.call("echo", {"n": 1})
+    late = replace(session, tools=session.tools.replace(*bases))
+    again = late.call("refund", refund, headers={"Idempotency-Key": "k"})
+    assert (again.text, again.headers["idempotent-replayed"]) == (first.text, "true")
+    assert late.call("echo", {"n": 2}).text == echoed.text
+    closed = session.close()
+    assert closed["state"]["orders"]["A-1"]["refunds"] == [5]
+    assert closed["records"][3]["call_number"] == 2
+
+
+def test_what_was_answered_is_in_the_evidence_and_what_came_late_is_refused(
+    served: Installation, bases: list[str]
+) -> None:
+    session = served.open()
 
     async def race() -> tuple[list[httpx.Response], dict]:
         burst = asyncio.create_task(_burst(session, bases, calls=100))
@@ -74,18 +86,16 @@ def test_what_was_answered_is_in_the_evidence_and_what_came_late_is_refused(twic
     assert closed["state"]["count"] == len(done)
 
 
-def test_the_limit_holds_in_a_burst(twice_served: list) -> None:
-    here, *bases = twice_served
-    session = here.open(max_calls=10)
+def test_the_limit_holds_in_a_burst(served: Installation, bases: list[str]) -> None:
+    session = served.open(max_calls=10)
     answers = asyncio.run(_burst(session, bases))
     assert sum(answer.status_code == 200 for answer in answers) == 10
     assert len(session.close()["records"]) == 10
 
 
-def test_several_worker_processes_behind_one_port(twice_served: list) -> None:
-    here: Installation = twice_served[0]
+def test_several_worker_processes_behind_one_port(site: Installation) -> None:
     port = free_port()
-    session = here.open()
-    with here.serving("--workers", "2", port=port):
+    session = site.open()
+    with site.serving("--workers", "2", port=port):
         answers = asyncio.run(_burst(session, [f"http://127.0.0.1:{port}"]))
     assert sorted(answer.json()["result"]["count"] for answer in answers) == list(range(1, CALLS + 1))
