@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from bench import running
 from bench.grading import graded_figures
+from bench.wire import wire_figures
 
 Line = tuple[str, str, str, bool | None]
 """What was measured, the figure, its target, whether it is met (None: nothing to meet)."""
@@ -43,7 +44,21 @@ def _lines() -> Iterator[Line]:
         "flat (at most x 1.1)",
         ratio <= 1.1,
     )
+    yield from _wire()
     yield from _pages()
+
+
+def _wire() -> Iterator[Line]:
+    figures = wire_figures()
+    yield "a tool call in process", f"{figures['in_process_ms']:.2f} ms", "", None
+    for database, name, most in (("sqlite", "SQLite", 6), ("postgresql", "PostgreSQL", 8)):
+        if (found := figures.get(database)) is None:
+            yield f"{name}: a tool call over HTTP", "NOT MEASURED", "no server on 127.0.0.1:5432", None
+            continue
+        median, rate = found["median_ms"], found["calls_per_second"]
+        yield f"{name}: the same over HTTP", f"{median:.2f} ms", f"under {most} ms", median < most
+        title = f"{name}: over HTTP, eight cases at once, one web process"
+        yield title, f"{rate:,.0f} calls/s", "at least 250", rate >= 250
 
 
 def _pages() -> Iterator[Line]:
