@@ -76,9 +76,9 @@ _EXAMPLE = {
     "digest": "0b1f3f0e3f9c7a0a4b8e1f7d6c5b4a39281706f5e4d3c2b1a0989f2c4f0f6c5b",
     "is_current": True,
     "severity": "critical",
-    "tags": ["refunds"],
+    "tags": ["refund"],
     "agent": "support-refund-agent",
-    "twin": "support-shop",
+    "twin": "demo-co-support",
     "created_at": "2026-11-29T20:15:00Z",
     "created_by": "ann",
     "links": {
@@ -93,7 +93,7 @@ _DOCUMENT = {
     "metadata": {"name": "refund-happy-path", "severity": "high"},
     "spec": {
         "agent": "support-refund-agent",
-        "twin": "support-shop",
+        "twin": "demo-co-support",
         "input": {"message": "Please refund order ORD-1001."},
         "expectations": [{"id": "few-retries", "type": "maxRetries", "value": 0}],
     },

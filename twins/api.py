@@ -56,22 +56,22 @@ class TwinDocumentShape(TwinVersionShape):
 
 TwinList = list_of("TwinList", TwinVersionShape)
 _EXAMPLE = {
-    "name": "support-shop",
+    "name": "demo-co-support",
     "version": 3,
     "digest": "9f2c4f0f6c5b1b1f3f0e3f9c7a0a4b8e1f7d6c5b4a39281706f5e4d3c2b1a098",
     "is_current": True,
     "created_at": "2026-11-29T20:15:00Z",
     "created_by": "ann",
     "links": {
-        "self": "https://twin.example/api/v1/twins/support-shop/versions/3/",
-        "versions": "https://twin.example/api/v1/twins/support-shop/versions/",
-        "page": "https://twin.example/twins/support-shop/",
+        "self": "https://twin.example/api/v1/twins/demo-co-support/versions/3/",
+        "versions": "https://twin.example/api/v1/twins/demo-co-support/versions/",
+        "page": "https://twin.example/twins/demo-co-support/",
     },
 }
 _DOCUMENT = {
     "apiVersion": "agenttwin.dev/v1",
     "kind": "TwinDefinition",
-    "metadata": {"name": "support-shop"},
+    "metadata": {"name": "demo-co-support"},
     "spec": {"tools": {"lookup_order": {"handler": {"kind": "read", "path": "orders.{order_id}"}}}},
 }
 _FULL_EXAMPLE = {**_EXAMPLE, "document": _DOCUMENT, "is_redacted": False}

@@ -52,7 +52,10 @@ class ListQuery(Strict):
 
 def read_query(request: Any, kind: type[Strict]) -> dict[str, Any]:
     """The parameters of the address, all problems at once. Raises ValidationError."""
-    query = kind(data=request.query_params)
+    sent = request.query_params
+    lists = {name for name, field in kind().fields.items() if isinstance(field, serializers.ListField)}
+    # As a plain mapping: the framework would take an empty value of a form for one that was not sent.
+    query = kind(data={name: sent.getlist(name) if name in lists else sent[name] for name in sent})
     query.is_valid(raise_exception=True)
     return dict(query.validated_data)
 

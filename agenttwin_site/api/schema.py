@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerExtension
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
@@ -136,6 +136,38 @@ def error_response(status: int) -> OpenApiResponse:
     return OpenApiResponse(
         ErrorShape, description=description, examples=[OpenApiExample(str(example["code"]), value=example)]
     )
+
+
+_NAMES = {"twins": "demo-co-support", "scenarios": "refund-happy-path", "agents": "support-refund-agent"}
+_ADDRESSED: dict[str, tuple[str, dict[str, Any], Any]] = {
+    "id": ("The number of the row.", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, 1),
+    "sequence": ("The number of the entry.", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, 1),
+    "number": ("The number of the version.", {"type": "integer", "minimum": 1, "maximum": 10**9 - 1}, 1),
+    "version": ("The version as its manifest names it.", {"type": "string", "maxLength": 200}, "1.2.4"),
+    "name": ("The name in its document.", {"type": "string", "maxLength": 200}, ""),
+}
+
+
+def describe_addresses(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Hook of the generator: says what the parts of an address are, with one that the demo has."""
+    for path, methods in result["paths"].items():
+        room = path.removeprefix("/api/v1/").split("/")[0]
+        for one in (one for method in methods.values() for one in method.get("parameters", ())):
+            if one["in"] == "path":
+                one["description"], one["schema"], example = _ADDRESSED[one["name"]]
+                one["example"] = example or _NAMES[room]
+    return result
+
+
+class StrictShape(OpenApiSerializerExtension):
+    """What refuses unknown fields says so."""
+
+    target_class = "agenttwin_site.api.lists.Strict"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> Any:
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**schema, "additionalProperties": False}
 
 
 class TokenScheme(OpenApiAuthenticationExtension):

@@ -64,7 +64,7 @@ class AgentDocumentShape(AgentVersionShape):
 AgentList = list_of("AgentList", AgentVersionShape)
 _EXAMPLE = {
     "name": "support-refund-agent",
-    "version": "1.3.0",
+    "version": "2.0.0-rc.1",
     "digest": "5c6b1b1f3f0e3f9c7a0a4b8e1f7d6c5b4a39281706f5e4d3c2b1a0989f2c4f0f",
     "instructions_digest": "1f7d6c5b4a39281706f5e4d3c2b1a0989f2c4f0f5c6b1b1f3f0e3f9c7a0a4b8e",
     "is_current": True,
@@ -73,7 +73,7 @@ _EXAMPLE = {
     "created_at": "2026-11-29T20:15:00Z",
     "created_by": "ann",
     "links": {
-        "self": "https://twin.example/api/v1/agents/support-refund-agent/versions/1.3.0/",
+        "self": "https://twin.example/api/v1/agents/support-refund-agent/versions/2.0.0-rc.1/",
         "versions": "https://twin.example/api/v1/agents/support-refund-agent/versions/",
         "page": None,
     },
@@ -81,7 +81,7 @@ _EXAMPLE = {
 _DOCUMENT = {
     "apiVersion": "agenttwin.dev/v1",
     "kind": "Agent",
-    "metadata": {"name": "support-refund-agent", "version": "1.3.0"},
+    "metadata": {"name": "support-refund-agent", "version": "2.0.0-rc.1"},
     "spec": {
         "model": {"provider": "scripted", "name": "refund-planner"},
         "tools": [{"name": "lookup_order"}],

@@ -9,13 +9,13 @@ from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.urls import re_path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.response import Response
 
 from agenttwin_site.api.access import Access
-from agenttwin_site.api.errors import InvalidRequest, Problem
+from agenttwin_site.api.keys import key_of, key_parameter
 from agenttwin_site.api.lists import (
     ListQuery,
     NoQuery,
@@ -39,7 +39,7 @@ from evaluations.reporting.markdown_format import render_markdown
 from evaluations.reporting.report import ComparisonReport, load_report
 from evaluations.reporting.text_format import render_text
 from evaluations.services.comparisons import cancel_comparison, start_comparison
-from evaluations.services.requests import MAX_KEY_CHARACTERS, MAX_TRIALS
+from evaluations.services.requests import MAX_TRIALS
 
 ID = "[0-9]{1,18}"
 _READ = Access(("read", "run"), "evaluations.view_comparison")
@@ -126,12 +126,7 @@ class ReportShape(serializers.Serializer):
 
 
 ComparisonList = list_of("ComparisonList", ComparisonShape)
-_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARACTERS, "pattern": "^[!-~]+$"},
-    OpenApiParameter.HEADER,
-    description="The same request under the same key answers the same comparison.",
-)
+_KEY = key_parameter("The same request under the same key answers the same comparison.")
 _FORMATS: dict[str, tuple[str, Callable[[ComparisonReport], str]]] = {
     "json": ("application/json", render_json),
     "junit": ("application/xml; charset=utf-8", render_junit),
@@ -189,7 +184,7 @@ class Comparisons(ApiView):
             dataset=asked.get("dataset"),
             trials=asked.get("trials"),
             seed=asked.get("seed", 0),
-            key=_key_of(request),
+            key=key_of(request),
             actor=request.user,
         )
         return created(_one(request, comparison.pk), is_new=is_new)
@@ -302,14 +297,6 @@ def _ended_of(open_ids: Sequence[int]) -> dict[int, int]:
         .annotate(number=Count("*"))
     )
     return dict(rows)
-
-
-def _key_of(request: Any) -> str | None:
-    """The header as it is. Raises InvalidRequest for one that no key can be."""
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not (key.isascii() and key.isprintable()):
-        raise InvalidRequest([Problem("Idempotency-Key", "must be printable ASCII")])
-    return key
 
 
 urlpatterns = [

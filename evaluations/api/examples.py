@@ -11,7 +11,7 @@ REQUEST: dict[str, Any] = {
     "agent": "support-refund-agent",
     "baseline": "1.2.4",
     "candidate": "1.3.0",
-    "tags": ["refunds"],
+    "tags": ["refund"],
 }
 COMPARISON: dict[str, Any] = {
     "id": 7,
@@ -20,7 +20,7 @@ COMPARISON: dict[str, Any] = {
     "candidate": "1.3.0",
     "seed": 0,
     "trials": None,
-    "selection": {"scenarios": [], "tags": ["refunds"], "dataset": None},
+    "selection": {"scenarios": [], "tags": ["refund"], "dataset": None},
     "key": "pipeline-4711",
     "state": "COMPLETED",
     "reason": "",
@@ -64,7 +64,7 @@ CASE: dict[str, Any] = {
     "comparison": 7,
     "scenario": "refund-timeout-after-mutation",
     "scenario_version": 1,
-    "twin": "support-shop",
+    "twin": "demo-co-support",
     "twin_version": 1,
     "trial": 1,
     "seed": 1204611031,

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.http import Http404
 from django.urls import re_path, reverse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from agenttwin_site.api.access import Access
+from agenttwin_site.api.keys import key_of, key_parameter
 from agenttwin_site.api.lists import ListQuery, NoQuery, Strict, list_of, listing, read_body, read_query
 from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, absolute, created
@@ -95,12 +95,7 @@ class WithdrawalShape(_Note):
 
 
 ReviewList = list_of("ReviewList", ReviewShape)
-KEY = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
-    OpenApiParameter.HEADER,
-    description="The same decision again under the same key answers the same review.",
-)
+KEY = key_parameter("The same decision again under the same key answers the same review.")
 
 
 class Reviews(ApiView):
@@ -237,7 +232,7 @@ def _acting(request: Any) -> dict[str, Any]:
     """Who decides, through which token, and the client's key as the service's form token."""
     token = request.auth
     through = {} if token is None else {"via": token.name, "token_name": token.name}
-    key = request.headers.get("Idempotency-Key")
+    key = key_of(request)
     form_token = uuid.uuid5(_KEYS, f"{request.user.pk}:{key}") if key else None
     return {"actor": request.user, "form_token": form_token, **through}
 
