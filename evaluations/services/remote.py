@@ -14,10 +14,12 @@ import logging
 import math
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
+import httpx
+from django.conf import settings
 from django.db import DatabaseError
 
 from evaluations.agents.base import AgentEnd, Failure
@@ -32,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 # A session outlives its agent's time by this, so that closing never finds it gone.
 SPARE_SECONDS = 120
+PROBE_SECONDS = 5.0
 
 Ended = tuple[CaseOrder, CaseOutcome]
 
@@ -163,13 +166,35 @@ def _outcome(one: _Running, future: concurrent.futures.Future[AgentEnd]) -> Case
     try:
         closed = close_session(one.session_id)
         end = AgentEnd(stopped=True) if future.cancelled() else future.result()
-        return graded(order.kit, order.seed, run_of(closed, end))
+        run = run_of(closed, end)
+        if end.answer is not None and not closed.records and not run.broken:
+            # It answered without a call. If it could not call, that says nothing about it.
+            run = replace(run, broken=_unreachable_tools())
+        return graded(order.kit, order.seed, run)
     except DatabaseError:
         raise
     except SessionGoneError:
         return unfinished_outcome(order.kit, "its session was closed by something else before it ended")
     except Exception as broken:
         return _harness_failed(order, broken)
+
+
+def _unreachable_tools() -> str:
+    """Why no agent can reach its tools; empty while something answers at their address.
+
+    Looked at from here: an agent on another machine may see less, but most often it is the site that is down.
+    """
+    address = settings.AGENTTWIN_PUBLIC_URL
+    try:
+        httpx.head(address, timeout=PROBE_SECONDS, trust_env=False)
+    except (httpx.ConnectError, httpx.ConnectTimeout):
+        return (
+            f"the tools could not be reached: nothing answers at {address} (is the site served, and is "
+            "AGENTTWIN_PUBLIC_URL its address?)"
+        )
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return ""
+    return ""
 
 
 def _harness_failed(order: CaseOrder, broken: Exception) -> CaseOutcome:

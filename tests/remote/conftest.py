@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.remote.fake_agent import FakeAgent, Handler, fake_agent
+from tests.remote.fake_agent import FakeAgent, Handler, fake_agent, response, sends
 from tests.running import documents
 from tests.running.conftest import compared, given, start  # noqa: F401 - fixtures
+
+
+@pytest.fixture(autouse=True)
+def _tools_answer(settings: Any) -> Iterator[None]:
+    """Something answers where the tools would be: most agents here give their answer without a call."""
+    with fake_agent(sends(response(404, ""))) as site:
+        settings.AGENTTWIN_PUBLIC_URL = site.url
+        yield
 
 
 @pytest.fixture

@@ -118,6 +118,20 @@ def test_how_the_session_ended_decides_before_the_answer(
     assert reason in case.error_reason
 
 
+def test_an_agent_that_could_not_reach_its_tools_is_not_judged(
+    given: Any, compared: Any, serve: Any, settings: Any
+) -> None:
+    given()
+    serve(answers(ANSWER))
+    settings.AGENTTWIN_PUBLIC_URL = "http://127.0.0.1:1"
+    comparison = compared()
+    assert comparison.state == "INCOMPLETE"
+    for case in Case.objects.all():
+        assert case.verdict == "ERRORED"
+        assert "nothing answers at http://127.0.0.1:1" in case.error_reason
+        assert set(case.results.values_list("status", flat=True)) == {"SKIPPED"}
+
+
 def test_an_agent_whose_session_is_over_is_not_waited_for(
     given: Any, compared: Any, serve: Any, monkeypatch: Any
 ) -> None:

@@ -41,6 +41,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], options["port"]
         listener = _listen(host, port)
+        _tell_agents(host, listener.getsockname()[1])
         self._say_if_behind()
         # Static files are small and whole in memory; WhiteNoise may hand them over synchronously.
         warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
@@ -108,6 +109,14 @@ class Command(BaseCommand):
             self.stderr.write(
                 f"The database is behind: {len(missing)} migrations are not applied. Run: manage.py migrate"
             )
+
+
+def _tell_agents(host: str, port: int) -> None:
+    """Agents find their tools here, unless the operator named another address; the worker inherits it."""
+    if not os.environ.get("AGENTTWIN_PUBLIC_URL"):
+        reachable = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - compared, not bound
+        shown = f"[{reachable}]" if ":" in reachable else reachable
+        os.environ["AGENTTWIN_PUBLIC_URL"] = settings.AGENTTWIN_PUBLIC_URL = f"http://{shown}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:
