@@ -12,6 +12,7 @@ from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from evaluations.models import ExpectationResult
+from evaluations.services.effective import strayed_standings
 from reviews.evidence import evidence_digest
 from reviews.models import AuditEntry, Review
 
@@ -39,6 +40,7 @@ def _problems() -> Iterator[str]:
     if stored > recorded:
         yield f"{stored - recorded} of {stored} reviews have no entry in the log"
     yield from _status_problems()
+    yield from strayed_standings()
 
 
 def _entry_problems(entry: AuditEntry, review: Review | None) -> Iterator[str]:

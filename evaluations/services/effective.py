@@ -7,17 +7,19 @@ Nobody calls this but a service that keeps a record of who decided and why.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Prefetch
 
 from evaluations.grading import Result, case_verdict
 from evaluations.models import (
     CLASS_RANKS,
     Case,
     CaseClass,
+    CaseState,
     Comparison,
     ComparisonState,
     ExpectationResult,
@@ -25,7 +27,10 @@ from evaluations.models import (
     Side,
 )
 from evaluations.services.concluding import comparison_verdict
-from evaluations.services.pairing import Compared, StoredSide, compare_pair
+from evaluations.services.pairing import Compared, StoredSide, classed_pair, compare_pair
+
+# Pairs looked at together by `strayed_standings`.
+STANDINGS_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,59 @@ def lock_pair_of(result_id: int) -> PairedCase:
     pair = PairedCase.objects.select_for_update().get(pk=found["case__pair_id"])
     pair.comparison = comparison
     return pair
+
+
+def strayed_standings() -> Iterator[str]:
+    """Cases whose verdict, and pairs whose class, is not what their effective results make of them.
+
+    Memory does not grow with their number. What a decision moves at this moment is looked at again, locked.
+    """
+    last = 0
+    while chunk := list(PairedCase.objects.filter(pk__gt=last).order_by("pk")[:STANDINGS_AT_ONCE]):
+        last = chunk[-1].pk
+        for pk, found in _standing_problems(chunk).items():
+            if found:
+                yield from _standing_problems_now(pk)
+
+
+def _standing_problems_now(pair_id: int) -> list[str]:
+    with transaction.atomic():
+        comparison_id = PairedCase.objects.values_list("comparison_id", flat=True).get(pk=pair_id)
+        Comparison.objects.select_for_update().get(pk=comparison_id)
+        pair = PairedCase.objects.select_for_update().get(pk=pair_id)
+        return _standing_problems([pair])[pair_id]
+
+
+def _standing_problems(pairs: Sequence[PairedCase]) -> dict[int, list[str]]:
+    """By pair; three queries, without answers, records or evidence."""
+    results = ExpectationResult.objects.defer("evidence").order_by("case_id", "position")
+    cases = (
+        Case.objects.filter(pair__in=pairs)
+        .select_related("run")
+        .defer("answer", "metrics")
+        .prefetch_related(Prefetch("results", results))
+    )
+    sides: dict[int, dict[str, StoredSide]] = {pair.pk: {} for pair in pairs}
+    for case in cases:
+        sides[case.pair_id][case.run.side] = StoredSide(case, [], list(case.results.all()))
+    return {pair.pk: list(_pair_problems(pair, sides[pair.pk])) for pair in pairs}
+
+
+def _pair_problems(pair: PairedCase, sides: dict[str, StoredSide]) -> Iterator[str]:
+    name = f"{pair} in comparison {pair.comparison_id}"
+    for side, stored in sorted(sides.items()):
+        counts = stored.case.effective_verdict
+        if stored.case.state == CaseState.FINISHED:
+            verdict = case_verdict([_graded(row) for row in stored.results])
+            if counts != verdict:
+                yield f"the {side.lower()} of {name} counts as {counts}; its results make it {verdict}"
+    if pair.classification is None or len(sides) < len(Side.values):
+        return
+    found = classed_pair(pair, sides[Side.BASELINE], sides[Side.CANDIDATE])
+    if pair.classification != found.klass or pair.class_rank != CLASS_RANKS[found.klass]:
+        yield f"{name} counts as {pair.classification}; its results make it {found.klass}"
+    elif pair.newly_failing != list(found.newly_failing):
+        yield f"{name} names other newly failing checks than its results do"
 
 
 @dataclass(slots=True)

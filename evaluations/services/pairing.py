@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluations.grading import (
@@ -42,16 +42,26 @@ def compare_pair(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) 
 
     Sides that did not run on what was pinned are not compared at all: INCOMPLETE, with every difference.
     """
-    if strayed := [*strayed_from_pins(pair, baseline), *strayed_from_pins(pair, candidate)]:
+    if _strayed(pair, baseline, candidate):
+        return classed_pair(pair, baseline, candidate)
+    return replace(classed_pair(pair, baseline, candidate), first_divergence=_divergence(baseline, candidate))
+
+
+def classed_pair(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) -> Compared:
+    """`compare_pair` without the first divergence: neither records nor answers are read."""
+    if strayed := _strayed(pair, baseline, candidate):
         return Compared(CaseClass.INCOMPLETE.value, "the pair is not comparable: " + "; ".join(strayed))
     found = classify(_side_results(baseline), _side_results(candidate))
     return Compared(
         klass=found.klass,
         reason=found.reason,
-        first_divergence=_divergence(baseline, candidate),
         newly_failing=tuple(found.newly_failing),
         flags=tuple(found.flags),
     )
+
+
+def _strayed(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) -> list[str]:
+    return [*strayed_from_pins(pair, baseline), *strayed_from_pins(pair, candidate)]
 
 
 def strayed_from_pins(pair: PairedCase, side: StoredSide) -> list[str]:

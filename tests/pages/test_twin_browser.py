@@ -91,3 +91,28 @@ def test_scenarios_are_filtered_with_and_without_javascript(
     rows.first.wait_for()
     assert rows.count() == 1
     assert page.input_value("#filter-q") == "timeout"
+
+
+_LONG_WORDS = """
+from scenarios.services import save_scenario
+save_scenario(document={
+    "apiVersion": "agenttwin.dev/v1",
+    "kind": "Scenario",
+    "metadata": {"name": "long-words", "tags": ["t" * 90]},
+    "spec": {
+        "agent": "support-refund-agent",
+        "twin": "demo-co-support",
+        "input": {"message": "m" * 300},
+        "covers": ["threat:" + "somebody reads a sentence " * 9, "policy:" + "x" * 200],
+        "expectations": [{"id": "e", "type": "state", "path": "orders.ORD-1001.total", "equals": 150}],
+    },
+})
+"""
+
+
+def test_long_words_of_a_scenario_fit_a_phone(visit: Callable[..., Any], site: Served) -> None:
+    site.python(_LONG_WORDS)
+    page = visit("viewer", width="phone")
+    for path in ("/scenarios/", "/scenarios/long-words/"):
+        page.goto(path)
+        assert not is_too_wide(page), path

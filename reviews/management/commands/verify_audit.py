@@ -13,7 +13,8 @@ from reviews.reconciling import decision_problems
 class Command(BaseCommand):
     help = (
         "Checks the hash chain of the audit log from its first entry to its head, then that reviews, results "
-        "and the evidence of each decision still are what was recorded. "
+        "and the evidence of each decision still are what was recorded, and that verdicts and classes follow "
+        "from the results. "
         "Exit status: 0 intact, 1 broken (what is broken, where and why is printed)."
     )
 
