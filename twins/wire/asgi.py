@@ -19,6 +19,7 @@ from twins.wire.errors import (
     OutageError,
     SlowRequestError,
     TwinBrokenError,
+    WireFailureError,
 )
 from twins.wire.services import Answered
 
@@ -79,7 +80,7 @@ def refusal(problem: TwinError) -> Response:
         return Response.error(400, problem.code, problem.detail)
     if isinstance(problem, SlowRequestError):
         return Response.error(408, problem.code, problem.detail, {"Connection": "close"})
-    if isinstance(problem, TwinBrokenError):
+    if isinstance(problem, TwinBrokenError | WireFailureError):
         return Response.error(500, problem.code, problem.detail)
     raise problem
 

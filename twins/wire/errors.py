@@ -29,6 +29,12 @@ class OutageError(TwinError):
     code = "OUTAGE"
 
 
+class WireFailureError(TwinError):
+    """A fault of ours that is none of the above; the log has it."""
+
+    code = "INTERNAL_ERROR"
+
+
 class SessionGoneError(TwinError):
     """The session was closed before, so what it recorded is no longer kept."""
 

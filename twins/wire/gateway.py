@@ -19,8 +19,9 @@ from django.db import InterfaceError, OperationalError, connection
 
 from twins.engine.bounds import ABSENT
 from twins.engine.records import SearchReply
+from twins.errors import TwinError
 from twins.wire import services
-from twins.wire.errors import OutageError
+from twins.wire.errors import OutageError, WireFailureError
 from twins.wire.services import Admission, Answered
 
 logger = logging.getLogger(__name__)
@@ -74,13 +75,22 @@ class Gateway:
         async with queue:
             try:
                 return await self._run(service, admission, *arguments)
-            except OutageError as outage:
-                self._note(name, str(outage))
+            except (OutageError, WireFailureError) as problem:
+                self._note(name, problem.detail)
                 raise
 
     async def _run(self, service: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(_with_connection, service, *arguments))
+        try:
+            return await loop.run_in_executor(self._threads, partial(_with_connection, service, *arguments))
+        except TwinError:
+            raise
+        except Exception as broken:
+            # The edge of this room: the agent gets an answer in the usual form, and the case is not judged.
+            logger.exception("the wire failed")
+            raise WireFailureError(
+                "the server failed; this call is not counted against the agent"
+            ) from broken
 
     def _note(self, name: str, reason: str) -> None:
         """Write down, as soon as the database is back, that an agent was told of an outage of ours."""
@@ -92,7 +102,7 @@ class Gateway:
         for _ in range(_NOTE_TRIES):
             try:
                 return await self._run(services.note_disturbance, name, reason)
-            except OutageError:
+            except (OutageError, WireFailureError):
                 await asyncio.sleep(_NOTE_EVERY_SECONDS)
         logger.error("session %s was disturbed, and that could not be stored: %s", name, reason)
         return None

@@ -159,7 +159,7 @@ def _listed(tool: Tool) -> types.Tool:
     """A tool as its twin describes it. The protocol wants an object's schema at the root."""
     schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
     return types.Tool(
-        name=tool.name, description=tool.description or None, input_schema={"type": "object", **schema}
+        name=tool.name, description=tool.description or None, input_schema={**schema, "type": "object"}
     )
 
 
