@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -132,17 +131,6 @@ def test_evidence_that_is_not_stored_is_not_taken(version: TwinVersion) -> None:
         services.close_session(session.pk)
         transaction.set_rollback(True)
     assert len(services.close_session(session.pk).records) == 1
-
-
-def test_expired_sessions_are_emptied_and_others_left(version: TwinVersion) -> None:
-    over, admission = _open(version)
-    going, _ = _open(version)
-    services.call(admission, "count", {})
-    WireSession.objects.filter(pk=over.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert services.close_expired() == 1
-    assert services.close_expired() == 0
-    assert WireRecord.objects.count() == 0
-    assert WireSession.objects.get(emptied_at=None) == going
 
 
 def test_ended_early_says_why(version: TwinVersion) -> None:

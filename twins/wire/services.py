@@ -124,19 +124,6 @@ def close_session(session_id: int) -> ClosedSession:
     return closed
 
 
-def close_expired(*, limit: int = 100) -> int:
-    """Empty the sessions whose time is over and that nobody closed; how many. Safe to run at any time."""
-    overdue = WireSession.objects.filter(emptied_at=None, expires_at__lte=timezone.now()).order_by("pk")
-    emptied = 0
-    for session_id in list(overdue.values_list("pk", flat=True)[:limit]):
-        with transaction.atomic():
-            session = _locked(session_id)
-            if session.emptied_at is None:
-                _empty(session)
-                emptied += 1
-    return emptied
-
-
 def ended_early(session_id: int) -> str | None:
     """Why a session that nobody closed takes no more calls, else None: asked while an agent works."""
     limit, broken = WireSession.objects.values_list("limit_reached", "twin_error").get(pk=session_id)
