@@ -10,6 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agenttwin_site.settings")
 # Before the wire's modules: they need the apps to be loaded.
 _django: Any = get_asgi_application()
 
+from agenttwin_site.observed import Observed  # noqa: E402
 from twins.wire.router import Wire  # noqa: E402
 
-application = Wire(_django)
+application = Observed(Wire(_django))

@@ -12,9 +12,8 @@ from pathlib import Path
 import environ
 from celery.schedules import schedule
 
-from agenttwin_site import environment
+from agenttwin_site import environment, logs
 from agenttwin_site.api import configuration as _api
-from agenttwin_site.logs import without_refusals_trace
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -271,12 +270,18 @@ STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else 
 WHITENOISE_USE_FINDERS = True
 
 _LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
+_LOG_FORMAT = environment.one_of("AGENTTWIN_LOG_FORMAT", "TEXT", logs.FORMATTERS)
+# The figures at /metrics need a token with the scope read; in a network of one's own they may be open.
+AGENTTWIN_METRICS_PUBLIC = environment.switch("AGENTTWIN_METRICS_PUBLIC")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"refusals": {"()": lambda: without_refusals_trace}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
+    "formatters": {"line": {"()": logs.FORMATTERS[_LOG_FORMAT]}},
+    "filters": {"refusals": {"()": lambda: logs.without_refusals_trace}, "ids": {"()": logs.AddIds}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals", "ids"]}
+    },
     # The folder that is the queue has no host; kombu would say so at every start.
     "loggers": {"kombu.connection": {"level": "ERROR"}},
     "root": {

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from agenttwin_site import views
 from agenttwin_site.api.site import Description, docs
 from agenttwin_site.api.views import NoSuchAddress
+from agenttwin_site.metrics_view import Metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
@@ -14,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("password/", views.PasswordChangeView.as_view(), name="password_change"),
     path("favicon.ico", views.favicon, name="favicon"),
+    path("metrics", Metrics.as_view(), name="metrics"),
     path("ci/agenttwin_ci.py", views.ci_client, name="ci_client"),
     path("admin/login/", views.admin_login),
     path("admin/", admin.site.urls),

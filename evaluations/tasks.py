@@ -8,6 +8,7 @@ from celery import shared_task
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from agenttwin_site.logs import bound
 from evaluations import dispatch
 from evaluations.services import claims, recovery, running
 
@@ -28,6 +29,11 @@ def run_chunk(comparison_id: int, limit: int = dispatch.FIRST_CHUNK, after_id: i
 
     Chunks grow with the speed of the cases: slow ones spread over the workers, fast ones cost few queries.
     """
+    with bound(comparison_id=comparison_id):
+        _run_turn(comparison_id, limit, after_id)
+
+
+def _run_turn(comparison_id: int, limit: int, after_id: int) -> None:
     started = time.monotonic()
     while (report := running.run_chunk(comparison_id, limit=limit, after_id=after_id)).claimed:
         now = time.monotonic()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db import DatabaseError
 
+from agenttwin_site.logs import bound
 from evaluations.agents.base import NoAdapterError
 from evaluations.agents.http import HttpAgent
 from evaluations.agents.registry import Adapter, adapter_for
@@ -126,7 +127,8 @@ class _Chunk:
                 while orders and cases.has_room:
                     order = orders.popleft()
                     del self._untried[order.case_id]
-                    cases.begin(order)
+                    with bound(case_id=order.case_id):
+                        cases.begin(order)
                 for order, outcome in cases.ended(within=FLUSH_SECONDS):
                     self._finished.append(Finished(order.case_id, order.kit, outcome))
                 now = time.monotonic()
@@ -158,11 +160,13 @@ class _Chunk:
 
     def _outcome(self, order: CaseOrder) -> CaseOutcome | None:
         try:
-            return run_case(order, self._keep_waiting)
+            with bound(case_id=order.case_id):
+                return run_case(order, self._keep_waiting)
         except DatabaseError:
             raise
         except Exception as broken:  # our own fault: said on the case, never a reason to stop the others
-            logger.exception("case %s could not be run", order.case_id)
+            with bound(case_id=order.case_id):
+                logger.exception("case %s could not be run", order.case_id)
             return unfinished_outcome(order.kit, f"the harness failed: {type(broken).__name__}: {broken}")
 
     def _keep_waiting(self) -> bool:

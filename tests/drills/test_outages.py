@@ -44,7 +44,8 @@ def test_a_worker_killed_in_the_middle_of_a_case(drilled: DrillSite, tmp_path: P
     classes = drilled.query("SELECT classification, reason FROM evaluations_pairedcase")
     assert [row[0] for row in classes] == ["UNCHANGED"], classes
     assert drilled.query(DOUBLED) == []
-    assert sorted(drilled.query("SELECT attempts FROM evaluations_case")) == [(1,), (2,)]
+    # The other case of the chunk may have waited for its transaction, and then ran again too.
+    assert drilled.query("SELECT max(attempts) FROM evaluations_case") == [(2,)]
     # One refund in each of the two cases.
     assert drilled.query("SELECT count(*) FROM evaluations_toolcall WHERE tool = 'refund'") == [(2,)]
 
