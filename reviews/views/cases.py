@@ -100,7 +100,10 @@ def case_raw(request: HttpRequest, comparison_id: int, scenario: str, part: str)
 
 
 def _state_text(page: PairPage, side: str, seq: int | None) -> str | None:
-    if not page.sides[side].has_run:
+    case = page.sides[side].case
+    if case is None or not page.sides[side].has_run:
+        return None
+    if seq and not ToolCall.objects.filter(case=case, seq=seq).exists():
         return None
     try:
         return _written(States(page).after(side, seq))

@@ -374,7 +374,8 @@ def test_the_state_after_any_step_is_rebuilt_exactly(viewer: Client) -> None:
 
 @pytest.mark.parametrize(
     "part", ["state/?side=nobody", "state/", "response/?side=baseline", "response/?side=baseline&seq=99",
-             "answer/?side=", "response/?side=baseline&seq=x", "secrets/?side=baseline&seq=1"]
+             "answer/?side=", "response/?side=baseline&seq=x", "secrets/?side=baseline&seq=1",
+             "state/?side=baseline&seq=99"]
 )  # fmt: skip
 def test_what_cannot_be_downloaded_is_404(viewer: Client, part: str) -> None:
     assert viewer.get(f"{page_of(double_refund())}raw/{part}").status_code == 404
