@@ -78,6 +78,12 @@ def _pages() -> Iterator[Line]:
                 "under 50 ms" if must else "",
                 fragment < 50 if must else None,
             )
+    yield from _api(figures["api"])
+
+
+def _api(figures: dict[str, float]) -> Iterator[Line]:
+    for name, figure in figures.items():
+        yield name, f"{figure:.0f} ms", "under 60 ms", figure < 60
 
 
 def _engine() -> Iterator[Line]:

@@ -11,6 +11,8 @@ import tempfile
 import time
 from typing import Any
 
+from bench.api import api_addresses, token_headers
+
 CASES = 100_000
 TRIALS = 50
 ROUNDS = 15
@@ -42,7 +44,15 @@ def _measured() -> dict[str, Any]:
         page = _median_ms(client, url)
         fragment = _median_ms(client, url, {"HX-Request": "true", "HX-Target": target}) if target else None
         figures["pages"][name] = (page, fragment)
+    figures["api"] = _api(comparison)
     return figures
+
+
+def _api(comparison: int) -> dict[str, float]:
+    from django.test import Client
+
+    client, headers = Client(headers={"host": "127.0.0.1"}), token_headers()
+    return {name: _median_ms(client, url, headers) for name, url in api_addresses(comparison).items()}
 
 
 def _stored_cases() -> tuple[int, int]:
