@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from django.http import HttpRequest
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -61,8 +60,12 @@ def via_of(request: Any) -> dict[str, Any]:
     return {} if token is None else {"via": token.name}
 
 
-def absolute(request: HttpRequest | Any, path: str) -> str:
-    return str(request.build_absolute_uri(path))
+def absolute(request: Any, path: str) -> str:
+    """The whole address of a path of this site; where the request came in is worked out once."""
+    inner = request._request
+    if (base := getattr(inner, "api_base", None)) is None:
+        base = inner.api_base = inner.build_absolute_uri("/")[:-1]
+    return f"{base}{path}"
 
 
 def created(body: Any, *, is_new: bool) -> Response:

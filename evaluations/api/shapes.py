@@ -94,6 +94,11 @@ class DivergenceShape(serializers.Serializer):
     candidate = serializers.CharField(allow_blank=True, allow_null=True)
 
 
+# Once and for all: a serializer copies its fields each time it is asked for them.
+_CLASSES = tuple(SummaryShape().fields)
+_DIVERGENCE = tuple(DivergenceShape().fields)
+
+
 class SideShape(serializers.Serializer):
     """What one version did in a case."""
 
@@ -199,7 +204,7 @@ def comparison_json(
         "key": row.key,
         "state": row.state,
         "reason": row.reason,
-        "summary": {name: counts[name] for name in SummaryShape().fields},
+        "summary": {name: counts[name] for name in _CLASSES},
         "pending": counts.pending,
         "progress": {"cases": 2 * counts.total, "ended": 2 * counts.total if ended is None else ended},
         "blocks": blocks,
@@ -251,7 +256,7 @@ def case_json(request: Any, pair: PairedCase, sides: Mapping[str, dict[str, Any]
 
 
 def divergence_json(stored: dict[str, Any] | None) -> dict[str, Any] | None:
-    return None if stored is None else {name: stored.get(name) for name in DivergenceShape().fields}
+    return None if stored is None else {name: stored.get(name) for name in _DIVERGENCE}
 
 
 def result_json(row: ExpectationResult) -> dict[str, Any]:
