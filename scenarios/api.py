@@ -64,10 +64,12 @@ ScenarioList = list_of("ScenarioList", ScenarioVersionShape)
 
 
 class ScenarioQuery(NamedListQuery):
-    severity = serializers.ChoiceField(choices=Severity.values, required=False)
-    tag = serializers.CharField(required=False, max_length=200)
-    agent = serializers.CharField(required=False, max_length=200)
-    twin = serializers.CharField(required=False, max_length=200)
+    severity = serializers.ChoiceField(
+        choices=Severity.values, required=False, help_text="Of this severity alone."
+    )
+    tag = serializers.CharField(required=False, max_length=200, help_text="With this tag.")
+    agent = serializers.CharField(required=False, max_length=200, help_text="For this agent.")
+    twin = serializers.CharField(required=False, max_length=200, help_text="On this twin.")
 
 
 _EXAMPLE = {
@@ -148,6 +150,7 @@ class Scenarios(ApiView):
         body=DOCUMENT_BODY,
         body_example=_DOCUMENT,
         query=SaveQuery,
+        example=_FULL_EXAMPLE,
         errors=WRITES,
     )
     def post(self, request: Any) -> Response:

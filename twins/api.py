@@ -114,7 +114,7 @@ class Twins(ApiView):
         body=DOCUMENT_BODY,
         body_example=_DOCUMENT,
         query=SaveQuery,
-        example=None,
+        example=_FULL_EXAMPLE,
         errors=WRITES,
     )
     def post(self, request: Any) -> Response:

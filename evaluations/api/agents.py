@@ -127,6 +127,7 @@ class Agents(ApiView):
         body=DOCUMENT_BODY,
         body_example=_DOCUMENT,
         query=SaveQuery,
+        example=_FULL_EXAMPLE,
         errors=WRITES,
     )
     def post(self, request: Any) -> Response:

@@ -36,7 +36,9 @@ _DOCUMENTS = ("document", "source_text")
 
 
 class CaseQuery(ListQuery):
-    severity = serializers.ChoiceField(choices=SEVERITIES, required=False)
+    severity = serializers.ChoiceField(
+        choices=SEVERITIES, required=False, help_text="Of this severity alone."
+    )
     tag = serializers.CharField(max_length=200, required=False, help_text="A tag of the scenario.")
     tool = serializers.CharField(max_length=200, required=False, help_text="A tool that either side called.")
     check = serializers.CharField(max_length=200, required=False, help_text="What newly fails.")
@@ -53,7 +55,9 @@ class CaseQuery(ListQuery):
 
 
 class AnyCaseQuery(ListQuery):
-    comparison = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    comparison = serializers.IntegerField(
+        min_value=1, max_value=2**63 - 1, required=False, help_text="Of this comparison alone."
+    )
     scenario = serializers.CharField(max_length=200, required=False, help_text="The name of the scenario.")
 
 

@@ -76,8 +76,10 @@ class ComparisonRequestShape(Strict):
 
 
 class ComparisonQuery(ListQuery):
-    agent = serializers.CharField(max_length=200, required=False)
-    state = serializers.ChoiceField(choices=ComparisonState.values, required=False)
+    agent = serializers.CharField(max_length=200, required=False, help_text="The name of the agent.")
+    state = serializers.ChoiceField(
+        choices=ComparisonState.values, required=False, help_text="In this state alone."
+    )
 
 
 class ReportQuery(Strict):

@@ -41,11 +41,17 @@ class AuditEntryShape(serializers.Serializer):
 
 
 class AuditQuery(ListQuery):
-    actor = serializers.CharField(max_length=200, required=False)
-    action = serializers.CharField(max_length=200, required=False)
-    subject_type = serializers.CharField(max_length=200, required=False)
-    subject_id = serializers.CharField(max_length=200, required=False)
-    via = serializers.CharField(max_length=200, required=False)
+    actor = serializers.CharField(max_length=200, required=False, help_text="A name.")
+    action = serializers.CharField(max_length=200, required=False, help_text="Such as result_overridden.")
+    subject_type = serializers.CharField(
+        max_length=200, required=False, help_text="Such as result, case, twin or token."
+    )
+    subject_id = serializers.CharField(
+        max_length=200, required=False, help_text="Number or name of the subject."
+    )
+    via = serializers.CharField(
+        max_length=200, required=False, help_text="session, command, or the name of a token."
+    )
     text = serializers.CharField(max_length=200, required=False, help_text="A part of what it says.")
     since = serializers.DateField(required=False, help_text="The first day, UTC.")
     until = serializers.DateField(required=False, help_text="The last day, UTC.")

@@ -62,9 +62,15 @@ class QueueEntryShape(serializers.Serializer):
 
 class QueueQuery(ListQuery):
     state = serializers.ChoiceField(choices=QueueState.values, required=False, help_text="OPEN if not said.")
-    reason = serializers.ChoiceField(choices=QueueReason.values, required=False)
-    case = serializers.IntegerField(min_value=1, max_value=_LARGEST, required=False)
-    comparison = serializers.IntegerField(min_value=1, max_value=_LARGEST, required=False)
+    reason = serializers.ChoiceField(
+        choices=QueueReason.values, required=False, help_text="For this reason alone."
+    )
+    case = serializers.IntegerField(
+        min_value=1, max_value=_LARGEST, required=False, help_text="Of this case alone."
+    )
+    comparison = serializers.IntegerField(
+        min_value=1, max_value=_LARGEST, required=False, help_text="Of this comparison alone."
+    )
     assigned_to = serializers.CharField(max_length=200, required=False, help_text="A name.")
 
 

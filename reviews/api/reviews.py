@@ -63,11 +63,19 @@ class ReviewShape(serializers.Serializer):
 
 
 class ReviewQuery(ListQuery):
-    result = serializers.IntegerField(min_value=1, max_value=_LARGEST, required=False)
-    case = serializers.IntegerField(min_value=1, max_value=_LARGEST, required=False)
-    comparison = serializers.IntegerField(min_value=1, max_value=_LARGEST, required=False)
+    result = serializers.IntegerField(
+        min_value=1, max_value=_LARGEST, required=False, help_text="Of this result alone."
+    )
+    case = serializers.IntegerField(
+        min_value=1, max_value=_LARGEST, required=False, help_text="Of this case alone."
+    )
+    comparison = serializers.IntegerField(
+        min_value=1, max_value=_LARGEST, required=False, help_text="Of this comparison alone."
+    )
     reviewer = serializers.CharField(max_length=200, required=False, help_text="A name.")
-    decision = serializers.ChoiceField(choices=Decision.values, required=False)
+    decision = serializers.ChoiceField(
+        choices=Decision.values, required=False, help_text="With this decision alone."
+    )
 
 
 class _Note(Strict):
