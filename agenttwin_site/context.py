@@ -52,7 +52,7 @@ class NavItem:
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `nav_items`, `htmx_config`, `typed_by`. Lazy: a fragment does not pay for permissions."""
+    """Context processor: `nav_items`, `htmx_config`, `typed_by`. Lazy: fragments pay for no permissions."""
     return {
         "nav_items": lambda: _nav_items(request),
         "htmx_config": HTMX_CONFIG,

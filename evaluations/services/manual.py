@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from evaluations.agents.answers import GarbageError, plain_answer, read_answer
 from evaluations.agents.base import DEFAULT_TOOL_CALLS, AgentEnd
-from evaluations.errors import AlreadyEndedError, RequestError
+from evaluations.errors import AlreadyEndedError, ConflictError, RequestError
 from evaluations.models import ManualSession, ManualState
 from evaluations.services.comparisons import write_snapshot
 from evaluations.services.kits import Kit, build_kit
@@ -71,8 +71,9 @@ def open_manual_session(
 
     Raises:
         RequestError: every unknown or impossible part of the request; nothing was written.
+        ConflictError: another session was opened under this `form_token`.
     """
-    if (existing := _under(form_token)) is not None:
+    if (existing := _under(form_token, scenario, agent_label)) is not None:
         return OpenedSession(existing, None)
     problems = _problems(agent_label, lifetime_seconds, trial, seed)
     kit = _kit_of(scenario, problems)
@@ -83,7 +84,7 @@ def open_manual_session(
             return _opened(kit, agent_label.strip(), lifetime_seconds, trial, seed, form_token, actor)
     except IntegrityError:
         # The same form, sent twice at once: the other one opened it.
-        if (existing := _under(form_token)) is None:
+        if (existing := _under(form_token, scenario, agent_label)) is None:
             raise
         return OpenedSession(existing, None)
 
@@ -157,8 +158,17 @@ def _empty_abandoned() -> None:
             logger.info("wire session %s was emptied by another, or cannot be read here", session_id)
 
 
-def _under(form_token: UUID | None) -> ManualSession | None:
-    return None if form_token is None else ManualSession.objects.filter(form_token=form_token).first()
+def _under(form_token: UUID | None, scenario: str, agent_label: str) -> ManualSession | None:
+    if form_token is None:
+        return None
+    existing = ManualSession.objects.filter(form_token=form_token).first()
+    if existing is not None:
+        name = existing.scenario_version.scenario.name
+        if (name, existing.agent_label) != (scenario, agent_label.strip()):
+            raise ConflictError(
+                f"this request opened session {existing.pk}, for {name}, before it was changed"
+            )
+    return existing
 
 
 def _problems(agent_label: str, lifetime_seconds: int, trial: int, seed: int) -> list[str]:

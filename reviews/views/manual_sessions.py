@@ -19,7 +19,7 @@ from agenttwin_site.htmx import page_or_fragment, redirect_after_post, wants_fra
 from agenttwin_site.kept_forms import kept_form
 from agenttwin_site.paging import keyset_page
 from evaluations.agents.answers import OUTCOMES
-from evaluations.errors import AlreadyEndedError, RequestError
+from evaluations.errors import AlreadyEndedError, ConflictError, RequestError
 from evaluations.models import ManualSession
 from evaluations.services.manual import (
     MAX_LABEL,
@@ -135,6 +135,9 @@ def session_open(request: HttpRequest) -> HttpResponse:
         for problem in error.problems:
             form.add_error(None, problem)
         return _form_page(request, form, status=422)
+    except ConflictError as error:
+        form.add_error(None, f"{error.detail[:1].upper()}{error.detail[1:]}. Open the form anew for another.")
+        return _form_page(request, form, status=409)
     if opened.token is None:
         messages.warning(request, "This form had already opened this session. Its token was shown then.")
         return redirect_after_post(request, opened.session.get_absolute_url())

@@ -254,6 +254,15 @@ def test_sending_the_form_again_leads_to_the_session_without_its_token(given: An
     assert again["Location"] == ManualSession.objects.get().get_absolute_url()
 
 
+def test_a_form_that_was_changed_after_it_was_sent_is_a_conflict(given: Any, editor: Client) -> None:
+    given()
+    form = form_of(editor)
+    editor.post("/sessions/open/", form)
+    again = editor.post("/sessions/open/", {**form, "agent_label": "other"})
+    assert again.status_code == 409
+    assert ManualSession.objects.count() == 1
+
+
 def test_the_scenario_is_chosen_by_the_link(given: Any, editor: Client) -> None:
     given(documents.scenario("a"), documents.scenario("refund"))
     assert '<a class="btn btn--small" href="/sessions/open/?scenario=refund">' in (
