@@ -58,7 +58,7 @@ class SessionRequestShape(Strict):
     )
 
 
-class ClosingShape(Strict):
+class SessionClosingShape(Strict):
     answer = serializers.DictField(
         required=False,
         allow_null=True,
@@ -241,14 +241,14 @@ class CloseSession(ApiView):
             "that was closed before is a conflict (409, already_ended)."
         ),
         answers={200: FullSessionShape},
-        body=ClosingShape,
+        body=SessionClosingShape,
         body_example={"answer": {"output": "That is settled.", "claimed_outcome": "SUCCESS"}},
         example={**_FULL, "state": "CLOSED", "verdict": "FAILED"},
         errors=WRITES,
     )
     def post(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        asked = read_body(request, ClosingShape)
+        asked = read_body(request, SessionClosingShape)
         close_manual_session(_found(int(pk)), answer=asked.get("answer"), actor=request.user)
         return Response(_full_json(request, _found(int(pk))))
 
