@@ -28,8 +28,7 @@ from scenarios.documents.agent import AgentManifest
 CONNECT_SECONDS = 10.0
 DETAIL_CHARACTERS = 500
 MAX_REASON_BYTES = 16 * 1024
-# Providers of a manifest that are no language model.
-_KINDS = {"deterministic-fake": "deterministic-fake", "none": "unlabelled"}
+FAKE_PROVIDER = "deterministic-fake"
 VERSION_UNAVAILABLE = "VERSION_UNAVAILABLE"
 
 
@@ -57,7 +56,7 @@ class HttpAgent:
         except EndpointError as problem:
             self.problem = str(problem)
         # Nobody can look inside: the label is what the manifest declares.
-        self.model_kind = _KINDS.get(manifest.model.provider, "llm")
+        self.model_kind = FAKE_PROVIDER if manifest.model.provider == FAKE_PROVIDER else "llm"
         self.model_name = manifest.model.name
 
     @classmethod

@@ -384,7 +384,7 @@ def test_a_manifest_that_points_inside_has_a_problem_before_anything_runs() -> N
 
 @pytest.mark.parametrize(
     ("provider", "kind"),
-    [("deterministic-fake", "deterministic-fake"), ("acme", "llm"), ("none", "unlabelled")],
+    [("deterministic-fake", "deterministic-fake"), ("acme", "llm")],
 )
 def test_the_label_is_what_the_manifest_declares(provider: str, kind: str) -> None:
     document = documents.agent("1.0.0")
