@@ -27,6 +27,21 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "`{code, detail, problems?: [{path, line?, detail}]}`. "
         "Lists come in pages: follow `next` until it is null."
     ),
+    # The order of the pages.
+    "TAGS": [
+        {
+            "name": "comparisons",
+            "description": "Start, follow and cancel comparisons, and read their reports.",
+        },
+        {"name": "cases", "description": "What both sides did in a case, and where they part."},
+        {"name": "twins", "description": "Stand-ins for tools, kept in versions."},
+        {"name": "scenarios", "description": "Situations an agent is put in, kept in versions."},
+        {"name": "agents", "description": "Registered versions of agents."},
+        {"name": "reviews", "description": "Decisions of people on results."},
+        {"name": "queue", "description": "What needs a person."},
+        {"name": "audit", "description": "Who did what, sealed in a chain."},
+        {"name": "site", "description": "Who am I, and whether the server is up."},
+    ],
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from csp.decorators import csp_update
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -134,8 +133,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 @cache
 def _description() -> str:
     """The same for everybody, and costly to make: once a process."""
-    generator = SchemaGenerator(api_version=settings.SPECTACULAR_SETTINGS["VERSION"])
-    return json.dumps(generator.get_schema(request=None, public=True), ensure_ascii=False)
+    return json.dumps(SchemaGenerator().get_schema(request=None, public=True), ensure_ascii=False)
 
 
 def _unready() -> tuple[Problem, ...]:

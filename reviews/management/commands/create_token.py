@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -38,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--expires", default="", metavar="WHEN", help="90d, 12h, a day or a moment (never)"
         )
-        parser.add_argument("--name", default="", help="where it is used (default: command, with the time)")
+        parser.add_argument("--name", default="", help="where it is used (default: one made up)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()
@@ -48,7 +49,7 @@ class Command(BaseCommand):
                 raise CommandError(f"There is no account {options['user']!r}.", returncode=_WRONG)
             token, secret = create_token(
                 user=user,
-                name=options["name"] or f"command {now:%Y-%m-%d %H:%M:%S.%f}",
+                name=options["name"] or f"command {secrets.token_hex(3)}",
                 scopes=options["scope"],
                 expires_at=expiry_from(options["expires"], now),
                 actor=None,
