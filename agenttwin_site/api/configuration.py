@@ -34,6 +34,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
             "description": "Start, follow and cancel comparisons, and read their reports.",
         },
         {"name": "cases", "description": "What both sides did in a case, and where they part."},
+        {"name": "sessions", "description": "Live cases for agents that have no endpoint."},
         {"name": "twins", "description": "Stand-ins for tools, kept in versions."},
         {"name": "scenarios", "description": "Situations an agent is put in, kept in versions."},
         {"name": "agents", "description": "Registered versions of agents."},

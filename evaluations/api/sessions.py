@@ -67,7 +67,9 @@ class SessionClosingShape(Strict):
 
 
 class SessionQuery(ListQuery):
-    state = serializers.ChoiceField(choices=ManualState.values, required=False)
+    state = serializers.ChoiceField(
+        choices=ManualState.values, required=False, help_text="In this state alone."
+    )
 
 
 class SessionResultShape(serializers.Serializer):
