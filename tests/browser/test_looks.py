@@ -65,7 +65,7 @@ def addresses_of(site: Served) -> list[str]:
     ]
 
 
-# All states at each width and in each scheme once; the other combinations differ in nothing but both together.
+# All states at each width and in each scheme once; the other two combinations bring nothing new.
 @pytest.mark.parametrize(
     ("width", "scheme", "count"),
     [("desk", "light", 14), ("phone", "dark", 14), ("desk", "dark", 4), ("phone", "light", 4)],
