@@ -155,12 +155,20 @@ if CELERY_BROKER_URL.startswith("filesystem://"):
         "store_processed": False,
         "polling_interval": 0.05,
     }
-elif CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+else:
+    # A request that starts a comparison does not wait for a broker that is away: the sweep wakes the workers.
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "visibility_timeout": 600,
-        "unacked_restore_interval": 2,
-        "unacked_restore_throttle": 1,
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0.2,
+        "interval_max": 0.2,
     }
+    if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+        CELERY_BROKER_TRANSPORT_OPTIONS |= {
+            "visibility_timeout": 600,
+            "unacked_restore_interval": 2,
+            "unacked_restore_throttle": 1,
+        }
 
 CELERY_TASK_DEFAULT_QUEUE = environment.text("CELERY_QUEUE", "agenttwin")
 CELERY_TASK_ACKS_LATE = True

@@ -39,6 +39,12 @@ def on_rabbitmq(tmp_path: Path, template: str) -> Iterator[DrillSite]:
         yield here
 
 
+@pytest.fixture
+def on_redis(tmp_path: Path, template: str) -> Iterator[DrillSite]:
+    with drill_site("redis", tmp_path, template) as here:
+        yield here
+
+
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one process without broker and workers stores for the comparison that the drills disturb."""

@@ -66,12 +66,12 @@ class Proxy:
                 ready.register(end, selectors.EVENT_READ)
             while True:
                 for key, _ in ready.select():
-                    end = key.fileobj
-                    assert isinstance(end, socket.socket)
+                    source = key.fileobj
+                    assert isinstance(source, socket.socket)
                     try:
-                        data = end.recv(1 << 16)
+                        data = source.recv(1 << 16)
                         if not data:
                             return
-                        other[end].sendall(data)
+                        other[source].sendall(data)
                     except OSError:
                         return

@@ -14,7 +14,7 @@ import pytest
 from tests.drills.conftest import SCENARIOS, STEPS
 from tests.drills.sites import DrillSite, pause
 from tests.running import documents
-from tests.running.sites import wait_until
+from tests.running.sites import Site, wait_until
 
 pytestmark = pytest.mark.xdist_group("drills")
 DOUBLED = "SELECT case_id, seq FROM evaluations_toolcall GROUP BY 1, 2 HAVING count(*) > 1"
@@ -63,24 +63,37 @@ def test_the_broker_stops_and_starts_during_a_run(drilled: DrillSite, undisturbe
 
 
 def test_a_comparison_started_while_the_broker_is_away_runs_when_it_is_back(
-    drilled: DrillSite, undisturbed: Any
+    on_redis: DrillSite, undisturbed: Any
 ) -> None:
-    drilled.broker.stop()
-    drilled.fill(SCENARIOS, *STEPS, start=True)
-    assert drilled.comparison_states() == ["QUEUED"]
-    drilled.broker.start()
-    drilled.worker(sweep=True)
-    ends_as(drilled, undisturbed)
+    on_redis.broker.stop()
+    on_redis.fill(SCENARIOS, *STEPS, start=True)
+    assert on_redis.comparison_states() == ["QUEUED"]
+    on_redis.broker.start()
+    on_redis.worker(sweep=True)
+    ends_as(on_redis, undisturbed)
 
 
-def test_the_database_is_away_during_a_run(drilled: DrillSite, undisturbed: Any) -> None:
-    drilled.fill(SCENARIOS, *STEPS, start=True)
-    drilled.worker(sweep=True)
-    wait_until(lambda: in_the_middle(drilled))
-    drilled.database.stop()
+@pytest.mark.parametrize("url", ["amqp://guest:guest@127.0.0.1:9//", "redis://127.0.0.1:9/0"])
+def test_a_broker_that_is_away_holds_up_nobody(url: str, tmp_path: Path) -> None:
+    """The page or request that starts a comparison waits for the message to be sent, or to fail."""
+    here = Site(tmp_path, f"sqlite:///{tmp_path / 'none.sqlite3'}", url)
+    delivered, seconds = here.python(
+        "import time\nfrom evaluations.dispatch import deliver\nfrom evaluations.tasks import run_chunk\n"
+        "began = time.monotonic()\n"
+        "print(json.dumps([deliver(run_chunk, 1), time.monotonic() - began]))"
+    )
+    assert not delivered
+    assert seconds < 2
+
+
+def test_the_database_is_away_during_a_run(on_rabbitmq: DrillSite, undisturbed: Any) -> None:
+    on_rabbitmq.fill(SCENARIOS, *STEPS, start=True)
+    on_rabbitmq.worker(sweep=True)
+    wait_until(lambda: in_the_middle(on_rabbitmq))
+    on_rabbitmq.database.stop()
     pause(2)
-    drilled.database.start()
-    ends_as(drilled, undisturbed)
+    on_rabbitmq.database.start()
+    ends_as(on_rabbitmq, undisturbed)
 
 
 def test_every_connection_breaks_again_and_again(on_rabbitmq: DrillSite, undisturbed: Any) -> None:
@@ -94,17 +107,17 @@ def test_every_connection_breaks_again_and_again(on_rabbitmq: DrillSite, undistu
     ends_as(on_rabbitmq, undisturbed)
 
 
-def test_an_agent_that_hangs_is_cut_off_and_holds_up_nothing(drilled: DrillSite) -> None:
-    drilled.fill(1, documents.GOOD, ("hang",))
-    drilled.python(
+def test_an_agent_that_hangs_is_cut_off_and_holds_up_nothing(on_rabbitmq: DrillSite) -> None:
+    on_rabbitmq.fill(1, documents.GOOD, ("hang",))
+    on_rabbitmq.python(
         "from scenarios.services import save_scenario\nfrom tests.running import documents as d\n"
         "save_scenario(document=d.scenario('s00', timeoutSeconds=1))\n"
         "from evaluations.services.comparisons import start_comparison\n"
         f"start_comparison(agent={documents.AGENT!r}, baseline='1.0.0', candidate='2.0.0')"
     )
-    drilled.worker(sweep=True)
-    wait_until(lambda: drilled.comparison_states() == ["COMPLETED"])
-    ended = drilled.query(
+    on_rabbitmq.worker(sweep=True)
+    wait_until(lambda: on_rabbitmq.comparison_states() == ["COMPLETED"])
+    ended = on_rabbitmq.query(
         "SELECT r.side, c.verdict, e.status FROM evaluations_case c "
         "JOIN evaluations_run r ON r.id = c.run_id LEFT JOIN evaluations_expectationresult e "
         "ON e.case_id = c.id AND e.expectation_id = 'agentRun' ORDER BY r.side"
@@ -112,13 +125,13 @@ def test_an_agent_that_hangs_is_cut_off_and_holds_up_nothing(drilled: DrillSite)
     assert ended == [("BASELINE", "PASSED", None), ("CANDIDATE", "FAILED", "FAIL")]
 
 
-def test_a_message_delivered_many_times_runs_nothing_twice(drilled: DrillSite, undisturbed: Any) -> None:
-    comparison = drilled.fill(SCENARIOS, *STEPS, start=True)
-    drilled.python(
+def test_a_message_delivered_many_times_runs_nothing_twice(on_redis: DrillSite, undisturbed: Any) -> None:
+    comparison = on_redis.fill(SCENARIOS, *STEPS, start=True)
+    on_redis.python(
         "from evaluations.tasks import run_chunk\n"
         f"for _ in range(12): run_chunk.apply_async(({comparison},), {{'limit': 2}})"
     )
     for _ in range(2):
-        drilled.worker()
-    ends_as(drilled, undisturbed)
-    assert drilled.query("SELECT DISTINCT attempts FROM evaluations_case") == [(1,)]
+        on_redis.worker()
+    ends_as(on_redis, undisturbed)
+    assert on_redis.query("SELECT DISTINCT attempts FROM evaluations_case") == [(1,)]
