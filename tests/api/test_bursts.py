@@ -12,17 +12,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.pages.served import PASSWORD, ROLES, Served, free_port, serving
+from tests.pages.served import PASSWORD, Served, free_port, serving
 from tests.services import postgres_database
 
 pytestmark = pytest.mark.xdist_group("served")
 
 AT_ONCE = 24
-_EDITOR = """
+EDITOR = f"""
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-user = get_user_model().objects.create_user("ci", password={password!r})
-user.groups.set(Group.objects.filter(name={role!r}))
+user = get_user_model().objects.create_user("ci", password={PASSWORD!r})
+user.groups.set(Group.objects.filter(name="editor"))
 """
 _WORLD = """
 from tests.running import documents
@@ -54,7 +54,7 @@ def test_a_burst_of_one_request_makes_one_pair(database: str, tmp_path: Path) ->
     with nullcontext("") if database == "sqlite" else postgres_database() as url:
         site = OnDatabase(tmp_path, free_port(), database_url=url)
         site.run("migrate", "--verbosity", "0")
-        site.python(_EDITOR.format(password=PASSWORD, role=ROLES[2]))
+        site.python(EDITOR)
         site.python(_WORLD)
         token = site.run("create_token", "ci", "--scope", "run").strip()
         with serving(site), httpx.Client(base_url=site.url, timeout=60) as client:
