@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -69,6 +70,24 @@ def test_while_the_database_is_away_everything_says_503(on_rabbitmq: DrillSite) 
     after = _statuses(on_rabbitmq, token, session)
     assert {path: answer.status_code for path, answer in after.items()} == dict.fromkeys(after, 200)
     assert on_rabbitmq.comparison_states() == []
+
+
+def test_requests_leave_no_connection_behind(on_rabbitmq: DrillSite) -> None:
+    """PostgreSQL takes a hundred; a site that kept one for each thread it ever had would soon be refused."""
+    token, _ = on_rabbitmq.python(CREDENTIALS)
+    on_rabbitmq.web()
+
+    def ask(times: int) -> None:
+        with httpx.Client(headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
+            for _ in range(times):
+                assert client.get(f"{on_rabbitmq.url}/api/v1/comparisons/").status_code == 200
+
+    with ThreadPoolExecutor(8) as people:
+        list(people.map(ask, [6] * 8))
+    database = on_rabbitmq.environment["DATABASE_URL"].rpartition("/")[2]
+    # One of them is the test's own.
+    count = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'"
+    wait_until(lambda: on_rabbitmq.query(count)[0][0] <= 2)
 
 
 def test_a_build_outlives_outages_of_broker_and_database(on_rabbitmq: DrillSite) -> None:
