@@ -127,8 +127,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         ),
     }
 else:
-    # A connection ends with its request (CONN_MAX_AGE 0): each request of an ASGI server has a thread of its own,
-    # and a connection kept open stays behind with it. 160 requests left 87, and PostgreSQL takes 100.
+    # A connection ends with its request (CONN_MAX_AGE 0): each request of an ASGI server has a thread of its
+    # own, and a connection kept open stays behind in it. 160 requests left 87, and PostgreSQL takes 100.
     DATABASES["default"].setdefault("CONN_HEALTH_CHECKS", True)
 
 # -------------------------------------------------------------------------------------- Celery
