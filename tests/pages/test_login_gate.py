@@ -15,8 +15,10 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from tests.pages.conftest import concluded
 
 HTMX = {"HX-Request": "true"}
-# What a stranger may have: the login page itself and what leads to it.
-OPEN = ("login/", "favicon.ico", "admin/login/")
+# What a stranger may have: the login page and what leads to it, and the client that a build fetches.
+OPEN = ("login/", "favicon.ico", "admin/login/", "ci/agenttwin_ci.py")
+# For programs with a token: refused in words, never with a page.
+FOR_PROGRAMS = ("api/", "metrics")
 # What a program may have without a credential: the description of the API, and whether the server is up.
 OPEN_API = ("api/schema/", "api/docs/", "api/v1/health/", "api/v1/readiness/")
 # Stand-ins for the parts of an address; "1" suits numbers and names alike.
@@ -37,7 +39,7 @@ def addresses(patterns: Any, prefix: str = "") -> Iterator[str]:
 
 
 CLOSED = sorted(set(addresses(get_resolver().url_patterns)) - set(OPEN) - set(OPEN_API))
-PAGES = [address for address in CLOSED if not address.startswith("api/")]
+PAGES = [address for address in CLOSED if not address.startswith(FOR_PROGRAMS)]
 
 
 def test_the_walk_finds_the_pages() -> None:
@@ -74,7 +76,7 @@ def test_no_login_page_is_ever_swapped_into_a_fragment(client: Client, address: 
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("address", [address for address in CLOSED if address.startswith("api/")])
+@pytest.mark.parametrize("address", [address for address in CLOSED if address.startswith(FOR_PROGRAMS)])
 def test_the_api_never_redirects_a_stranger(client: Client, address: str) -> None:
     for response in (
         client.get(f"/{address}"),
