@@ -106,4 +106,4 @@ def _entries(earlier: list[Any], later: list[Any], nodes: _Nodes, segments: Segm
 def _below(nodes: _Nodes, *names: str | int) -> _Nodes:
     if not nodes:
         return nodes
-    return tuple(node.branches[name] for node in nodes for name in names if name in node.branches)
+    return tuple([node.branches[name] for node in nodes for name in names if name in node.branches])

@@ -6,6 +6,7 @@ check. Records are the twin's own, live or read back from storage.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -124,7 +125,10 @@ def duplicate_effects(
     mutations = [record for record in deliveries if record.kind == "tool_call" and record.mutated]
     if len(mutations) < 2:
         return ()
+    same_effect = Counter(map(effect_text, mutations))
     for call in mutations:
+        if same_effect[effect_text(call)] < 2:
+            continue  # nothing can be equal to it, so its identity need not be made
         identity = effect_identity(call, (key_arguments or {}).get(call.tool))
         applied.setdefault(identity, []).append(call)
     return tuple(

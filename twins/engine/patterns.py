@@ -10,6 +10,7 @@ import re2
 _OPTIONS: Final = re2.Options()
 _OPTIONS.log_errors = False  # a refused pattern is a problem of a document, not a line on stderr
 _OPTIONS.max_mem = 8 << 20
+_REMEMBERED_LENGTH: Final = 100
 
 
 class PatternError(ValueError):
@@ -32,6 +33,9 @@ class Pattern:
 
     def search(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text."""
+        return _remembered(self, text) if len(text) <= _REMEMBERED_LENGTH else self._found(text)
+
+    def _found(self, text: str) -> bool:
         try:
             encoded = text.encode()
         except UnicodeEncodeError:
@@ -41,6 +45,12 @@ class Pattern:
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
+
+
+@lru_cache(maxsize=4096)
+def _remembered(pattern: Pattern, text: str) -> bool:
+    """What was found before: the same order numbers are looked at in case after case."""
+    return pattern._found(text)
 
 
 @lru_cache(maxsize=1024)
