@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import DatabaseError, transaction
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, ExpressionWrapper, F, OuterRef, TextField
+from django.db.models.lookups import IsNull
 from django.utils import timezone
 
 from agenttwin_site.events import comparison_concluded
@@ -32,7 +33,15 @@ from evaluations.models import (
     ToolCall,
 )
 from evaluations.services.bulk import update_rows
-from evaluations.services.pairing import StoredSide, compare_pair
+from evaluations.services.pairing import (
+    CASE_COLUMNS,
+    JSON_COLUMNS,
+    RECORD_COLUMNS,
+    RESULT_COLUMNS,
+    RawRecord,
+    StoredSide,
+    compare_pair,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -79,20 +88,31 @@ def classify_pairs(comparison_id: int, *, again: bool = False) -> int:
 
 def _stored_sides(pairs: Sequence[PairedCase]) -> Mapping[tuple[int, str], StoredSide]:
     """Both sides of these pairs by (pair id, side), with their records and results."""
-    cases = list(Case.objects.filter(pair__in=pairs).select_related("run"))
+    found = Case.objects.filter(pair__in=pairs).annotate(has_answer=IsNull(F("answer"), False))
+    cases = list(found.values_list("pk", "pair_id", "run__side", *CASE_COLUMNS, named=True))
     ids = [case.pk for case in cases]
-    records = _grouped(ToolCall.objects.filter(case__in=ids).order_by("case_id", "seq"))
-    results = _grouped(ExpectationResult.objects.filter(case__in=ids).order_by("case_id", "position"))
+    records = _raw_records(ids)
+    results: defaultdict[int, list[Any]] = defaultdict(list)
+    rows = ExpectationResult.objects.filter(case__in=ids).order_by("case_id", "position")
+    for row in rows.values_list("case_id", *RESULT_COLUMNS, named=True):
+        results[row.case_id].append(row)
     return {
-        (case.pair_id, case.run.side): StoredSide(case, records[case.pk], results[case.pk]) for case in cases
+        (case.pair_id, case.run__side): StoredSide(case.run__side, case, results[case.pk], records[case.pk])
+        for case in cases
     }
 
 
-def _grouped(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
-    grouped: defaultdict[int, list[Any]] = defaultdict(list)
-    for row in rows:
-        grouped[row.case_id].append(row)
-    return grouped
+def _raw_records(case_ids: Sequence[int]) -> Mapping[int, list[RawRecord]]:
+    """The records of these cases in order; JSON stays the text that it is in the database."""
+    columns = [
+        ExpressionWrapper(F(name), output_field=TextField()) if name in JSON_COLUMNS else F(name)
+        for name in RECORD_COLUMNS
+    ]
+    found: defaultdict[int, list[RawRecord]] = defaultdict(list)
+    rows = ToolCall.objects.filter(case__in=case_ids).order_by("case_id", "seq")
+    for case_id, *row in rows.values_list("case_id", *columns):
+        found[case_id].append(tuple(row))
+    return found
 
 
 def _columns(pair: PairedCase, sides: Mapping[tuple[int, str], StoredSide]) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ from evaluations.models import (
     Side,
 )
 from evaluations.services.concluding import comparison_verdict
-from evaluations.services.pairing import Compared, StoredSide, classed_pair, compare_pair
+from evaluations.services.pairing import Compared, StoredSide, classed_pair
 
 # Pairs looked at together by `strayed_standings`.
 STANDINGS_AT_ONCE = 200
@@ -141,7 +141,7 @@ def _standing_problems(pairs: Sequence[PairedCase]) -> dict[int, list[str]]:
     )
     sides: dict[int, dict[str, StoredSide]] = {pair.pk: {} for pair in pairs}
     for case in cases:
-        sides[case.pair_id][case.run.side] = StoredSide(case, [], list(case.results.all()))
+        sides[case.pair_id][case.run.side] = StoredSide(case.run.side, case, list(case.results.all()))
     return {pair.pk: list(_pair_problems(pair, sides[pair.pk])) for pair in pairs}
 
 
@@ -175,7 +175,7 @@ class _Loaded:
     def of(cls, pair: PairedCase, result_id: int) -> _Loaded:
         cases = list(Case.objects.filter(pair=pair).select_related("run").prefetch_related("results"))
         # The trajectories are not needed: what was called decides no class.
-        sides = {case.run.side: StoredSide(case, [], list(case.results.all())) for case in cases}
+        sides = {case.run.side: StoredSide(case.run.side, case, list(case.results.all())) for case in cases}
         result, case = next(
             (row, side.case) for side in sides.values() for row in side.results if row.pk == result_id
         )
@@ -186,7 +186,7 @@ class _Loaded:
         return self.sides[self.case.run.side].results
 
     def compared(self) -> Compared:
-        return compare_pair(self.pair, self.sides[Side.BASELINE], self.sides[Side.CANDIDATE])
+        return classed_pair(self.pair, self.sides[Side.BASELINE], self.sides[Side.CANDIDATE])
 
 
 def _effect(loaded: _Loaded, status: str) -> Effect:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,16 +16,37 @@ from evaluations.grading import (
     first_divergence,
     trajectory,
 )
-from evaluations.models import Case, CaseClass, CaseState, ExpectationResult, PairedCase, ToolCall
+from evaluations.models import CaseClass, CaseState, PairedCase, ToolCall
+from twins.columns import ExactJSONField
+from twins.engine.records import Record
+
+RECORD_COLUMNS = tuple(
+    field.name for field in ToolCall._meta.concrete_fields if field.name not in {"id", "case"}
+)
+JSON_COLUMNS = frozenset(
+    field.name for field in ToolCall._meta.concrete_fields if isinstance(field, ExactJSONField)
+)
+CASE_COLUMNS = (
+    "state", "used_seed", "used_scenario_version_id", "used_twin_version_id", "initial_state_digest",
+    "error_reason", "claimed_outcome", "has_answer",
+)  # fmt: skip
+RESULT_COLUMNS = ("expectation_id", "type", "critical", "effective_status", "label", "reason")
+
+RawRecord = tuple[Any, ...]
+"""The values of RECORD_COLUMNS as the database holds them: two equal ones are the same record, unread."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSide:
-    """One case with everything that was stored of it."""
+    """One case with what was stored of it; only `compare_pair` reads its records.
 
-    case: Case
-    records: list[ToolCall]
-    results: list[ExpectationResult]
+    `case` and `results` are model objects, or rows of CASE_COLUMNS and RESULT_COLUMNS.
+    """
+
+    side: str
+    case: Any
+    results: Sequence[Any]
+    records: Sequence[RawRecord] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +98,7 @@ def strayed_from_pins(pair: PairedCase, side: StoredSide) -> list[str]:
         ("seed", pair.seed, case.used_seed),
         ("initial state", pair.initial_state_id, case.initial_state_digest),
     )
-    name = case.run.side.lower()
+    name = side.side.lower()
     return [
         f"the {name} ran with {what} {used} instead of {pinned}"
         for what, pinned, used in checks
@@ -85,8 +108,7 @@ def strayed_from_pins(pair: PairedCase, side: StoredSide) -> list[str]:
 
 def _side_results(side: StoredSide) -> SideResults:
     """The results with the statuses that count now. A side of which nothing was judged did not finish."""
-    case: Any = side.case
-    rows: list[Any] = list(side.results)
+    case = side.case
     results = tuple(
         Result(
             id=row.expectation_id,
@@ -95,9 +117,9 @@ def _side_results(side: StoredSide) -> SideResults:
             status=row.effective_status,
             label=row.label,
             reason=row.reason,
-            evidence=row.evidence,
+            evidence={},  # a class needs none
         )
-        for row in rows
+        for row in side.results
     )
     if case.state != CaseState.FINISHED:
         return SideResults(results, finished=False, reason=f"its case is {case.state}")
@@ -108,13 +130,24 @@ def _side_results(side: StoredSide) -> SideResults:
 
 
 def _divergence(baseline: StoredSide, candidate: StoredSide) -> dict[str, Any] | None:
-    if baseline.case.used_seed is None or candidate.case.used_seed is None:
+    left, right = baseline.case, candidate.case
+    if left.used_seed is None or right.used_seed is None:
         return None
+    same_end = (left.has_answer, left.claimed_outcome) == (right.has_answer, right.claimed_outcome)
+    if same_end and baseline.records == candidate.records:
+        return None  # nothing differs that a step could show
     found = first_divergence(_steps(baseline), _steps(candidate))
     return None if found is None else found.to_json()
 
 
 def _steps(side: StoredSide) -> Any:
-    stored: Any = side.case.answer
-    answer = None if stored is None else Answer.from_json(stored)
-    return trajectory([row.to_record() for row in side.records], answer)
+    answer = Answer(claimed_outcome=side.case.claimed_outcome) if side.case.has_answer else None
+    return trajectory(map(_record, side.records), answer)
+
+
+def _record(row: RawRecord) -> Record:
+    values = {
+        name: json.loads(value) if name in JSON_COLUMNS and value is not None else value
+        for name, value in zip(RECORD_COLUMNS, row, strict=True)
+    }
+    return ToolCall(**values).to_record()
