@@ -13,20 +13,19 @@ import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
 
 from evaluations.agents.tools import AgentStopped
 
 
 class Job:
-    """One call to run in a thread: wait on `done`, then read `value` or `error`."""
+    """One call to run in a thread. `tell` is called when it is done; then `error` says what it raised."""
 
-    __slots__ = ("done", "error", "value", "work")
+    __slots__ = ("error", "is_done", "tell", "work")
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[[], object], tell: Callable[[], object]) -> None:
         self.work = work
-        self.done = threading.Event()
-        self.value: Any = None
+        self.tell = tell
+        self.is_done = False
         self.error: BaseException | None = None
 
 
@@ -39,8 +38,8 @@ class AgentThread:
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
         self._thread.start()
 
-    def start(self, work: Callable[[], Any]) -> Job:
-        job = Job(work)
+    def start(self, work: Callable[[], object], tell: Callable[[], object]) -> Job:
+        job = Job(work, tell)
         self._jobs.put(job)
         return job
 
@@ -65,18 +64,14 @@ class AgentThread:
         try:
             while not self._abandoned and (job := self._jobs.get()) is not None:
                 try:
-                    job.value = job.work()
-                except BaseException as error:  # whatever an agent raises, also SystemExit, is its outcome
+                    job.work()
+                except BaseException as error:
                     job.error = error
-                job.work = _nothing
-                job.done.set()
+                job.is_done = True
+                job.tell()
                 del job
         except AgentStopped:
             return
-
-
-def _nothing() -> None:
-    return None
 
 
 _idle: list[AgentThread] = []
