@@ -24,7 +24,8 @@ demo: $(VENV)/.installed
 	@$(MANAGE) serve --port $(PORT)
 
 test: $(VENV)/.installed check
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "not browser"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m browser
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

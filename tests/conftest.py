@@ -4,11 +4,31 @@ A test that needs something this machine lacks (a database server, a broker, a b
 that starts with ``NOT TESTED``. The summary repeats those lines loudly, so nobody takes a skip for a pass.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
+from tests.pages.browser import chromium
 from tests.triggers import flush_lifts_triggers  # noqa: F401 - a fixture for every test that commits
 
 LOUD = "NOT TESTED"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The one Chromium of a process: Playwright's loop stays in its thread, there can be no second."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests are marked, and come last: code that starts a loop of its own cannot run after them."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

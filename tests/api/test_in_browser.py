@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.pages.browser import SCHEMES, violations
-from tests.pages.conftest import browser, site, visit  # noqa: F401 - fixtures
+from tests.pages.conftest import site, visit  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.xdist_group("served")
 

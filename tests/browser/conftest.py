@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.pages.browser import log_in
-from tests.pages.conftest import browser, visit
+from tests.pages.conftest import visit
 from tests.pages.served import PASSWORD, Served, free_port, prepared, serving
 
-__all__ = ["browser", "visit"]
+__all__ = ["visit"]
 
 TIMEOUT_CASE = "/comparisons/1/cases/refund-timeout-after-mutation/"
 

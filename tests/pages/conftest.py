@@ -12,7 +12,7 @@ from django.test import Client
 
 from evaluations.models import CLASS_RANKS, UNCLASSIFIED_RANK
 from tests.models import factories
-from tests.pages.browser import WIDTHS, chromium, log_in
+from tests.pages.browser import WIDTHS, log_in
 from tests.pages.served import PASSWORD, Served, prepared, serving
 from tests.triggers import flush_lifts_triggers
 from twins.models import TwinVersion
@@ -131,12 +131,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     served = prepared(tmp_path_factory.mktemp("served"))
     with serving(served):
         yield served
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture
