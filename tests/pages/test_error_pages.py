@@ -104,7 +104,7 @@ def test_a_host_that_is_not_ours_is_400_without_a_page_of_ours(client: Client) -
 
 
 def test_a_refusal_is_logged_as_one_line() -> None:
-    handler = next(one for one in logging.getLogger().handlers if one.filters == [without_refusals_trace])
+    handler = next(one for one in logging.getLogger().handlers if without_refusals_trace in one.filters)
     record = logging.LogRecord("django.request", logging.WARNING, "", 0, "Forbidden: /x/", (), None)
     try:
         raise PermissionDenied
