@@ -6,12 +6,11 @@ what the agent did is in the records of the tools object it was handed, never in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evaluations.agents.tools import CaseTools
-from evaluations.agents.watching import Watch
 from evaluations.grading.evidence import Answer
 from scenarios.documents.agent import AgentManifest
 
@@ -92,12 +91,12 @@ class AgentAdapter(Protocol):
         tools: CaseTools,
         *,
         limits: RunLimits,
-        watch: Watch,
+        keep_waiting: Callable[[], bool],
     ) -> AgentEnd:
         """Run once and close `tools` before returning: a later call changes nothing that is judged.
 
-        Called in a thread that is given up when the agent's time is over: `watch` is told when the agent
-        starts and when it has ended. Never raises for anything the agent did.
+        `keep_waiting` is asked about once a second while the agent works; False ends the run as stopped.
+        Never raises for anything the agent did.
         """
 
 

@@ -15,6 +15,7 @@ and each of these is a finding about its own case. It may raise `AgentRefusedErr
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from django.utils.module_loading import import_string
@@ -29,8 +30,8 @@ from evaluations.agents.base import (
     RunLimits,
     VersionUnavailableError,
 )
+from evaluations.agents.threads import Job, give_up_thread, return_thread, take_thread
 from evaluations.agents.tools import CaseTools
-from evaluations.agents.watching import Watch, close
 from scenarios.documents.agent import AgentManifest
 
 DETAIL_CHARACTERS = 500
@@ -68,43 +69,60 @@ class InProcessAgent:
         tools: CaseTools,
         *,
         limits: RunLimits,
-        watch: Watch,
+        keep_waiting: Callable[[], bool],
     ) -> AgentEnd:
-        """Run the agent once; see `AgentAdapter.run`."""
+        """Run the agent once under its time limit; see `AgentAdapter.run`."""
         if self._class is None:
             tools.close()
             return AgentEnd(failure=Failure("unreachable", f"the agent cannot be loaded: {self.problem}"))
-        answer: dict[str, Any] = {}
-        error: BaseException | None = None
         started = time.monotonic()
-        watch.agent_starts(tools, limits.seconds)
+        thread = take_thread()
+        job = thread.start(lambda: plain_answer(self._class(self._manifest).run(request, tools)))
         try:
-            answer = plain_answer(self._class(self._manifest).run(request, tools))
-        except BaseException as raised:  # whatever an agent raises, also SystemExit, is its outcome
-            error = raised
-        latency_ms = round((time.monotonic() - started) * 1000)
-        watch.agent_ended()
-        # Closed before anything is read: what a thread of the agent's does later is not part of the case.
-        close(tools)
-        # An agent can swallow the stop that its limit raised and answer all the same: the limit decides.
-        if tools.limit_reached is not None:
-            return AgentEnd(failure=Failure("call_limit", f"the agent made {tools.limit_reached}"))
-        if error is not None:
-            return AgentEnd(failure=_failure(error))
+            stopped = _wait(job, started + limits.seconds, keep_waiting)
+        except BaseException:  # ours (the database went away, an interrupt): the agent must not work on
+            tools.close()
+            give_up_thread(thread)
+            raise
+        # Closed before anything is read: what comes later is not part of the case.
+        if not tools.close():
+            tools.twin_error = tools.twin_error or TimeoutError("the twin was still inside a call at the end")
+        if job.done.is_set() and not stopped:
+            return_thread(thread)
+            return _end(job, tools, latency_ms=round((time.monotonic() - started) * 1000))
+        give_up_thread(thread)
+        if stopped:
+            return AgentEnd(stopped=True)
+        return AgentEnd(failure=Failure("timeout", f"no answer within {limits.seconds:g} s"))
+
+
+def _wait(job: Job, deadline: float, keep_waiting: Callable[[], bool]) -> bool:
+    """Wait for the job until the deadline; True when told to stop waiting before it."""
+    while not job.done.wait(min(1.0, max(0.0, deadline - time.monotonic()))):
+        if time.monotonic() >= deadline:
+            return False
+        if not keep_waiting():
+            return True
+    return False
+
+
+def _end(job: Job, tools: CaseTools, *, latency_ms: int) -> AgentEnd:
+    # An agent can swallow the stop that its limit raised and answer all the same: the limit still decides.
+    if tools.limit_reached is not None:
+        return AgentEnd(failure=Failure("call_limit", f"the agent made {tools.limit_reached}"))
+    error = job.error
+    if error is None:
         try:
-            return AgentEnd(answer=read_answer(answer, latency_ms=latency_ms))
+            return AgentEnd(answer=read_answer(job.value, latency_ms=latency_ms))
         except GarbageError as problem:
-            return AgentEnd(failure=_failure(problem))
-
-
-def _failure(error: BaseException) -> Failure:
+            return AgentEnd(failure=Failure("garbage", str(problem)))
     if isinstance(error, GarbageError):
-        return Failure("garbage", str(error))
+        return AgentEnd(failure=Failure("garbage", str(error)))
     if isinstance(error, AgentRefusedError):
-        return Failure("refused", _described(error))
+        return AgentEnd(failure=Failure("refused", _described(error)))
     if isinstance(error, VersionUnavailableError):
-        return Failure("version_unavailable", _described(error))
-    return Failure("crashed", _described(error))
+        return AgentEnd(failure=Failure("version_unavailable", _described(error)))
+    return AgentEnd(failure=Failure("crashed", _described(error)))
 
 
 def _described(error: BaseException) -> str:

@@ -13,19 +13,20 @@ import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import Any
 
 from evaluations.agents.tools import AgentStopped
 
 
 class Job:
-    """One call to run in a thread. `tell` is called when it is done; then `error` says what it raised."""
+    """One call to run in a thread: wait on `done`, then read `value` or `error`."""
 
-    __slots__ = ("error", "is_done", "tell", "work")
+    __slots__ = ("done", "error", "value", "work")
 
-    def __init__(self, work: Callable[[], object], tell: Callable[[], object]) -> None:
+    def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
-        self.tell = tell
-        self.is_done = False
+        self.done = threading.Event()
+        self.value: Any = None
         self.error: BaseException | None = None
 
 
@@ -38,8 +39,8 @@ class AgentThread:
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
         self._thread.start()
 
-    def start(self, work: Callable[[], object], tell: Callable[[], object]) -> Job:
-        job = Job(work, tell)
+    def start(self, work: Callable[[], Any]) -> Job:
+        job = Job(work)
         self._jobs.put(job)
         return job
 
@@ -64,14 +65,18 @@ class AgentThread:
         try:
             while not self._abandoned and (job := self._jobs.get()) is not None:
                 try:
-                    job.work()
-                except BaseException as error:
+                    job.value = job.work()
+                except BaseException as error:  # whatever an agent raises, also SystemExit, is its outcome
                     job.error = error
-                job.is_done = True
-                job.tell()
+                job.work = _nothing
+                job.done.set()
                 del job
         except AgentStopped:
             return
+
+
+def _nothing() -> None:
+    return None
 
 
 _idle: list[AgentThread] = []

@@ -18,7 +18,6 @@ from twins.engine.case import search as search_documents
 from twins.engine.records import Record, Transport
 
 MAX_SLEEP_MS = 30_000
-_CONTAINERS = frozenset((dict, list))
 
 
 class AgentStopped(BaseException):
@@ -73,8 +72,7 @@ class CaseTools:
             if self._calls >= self._max_calls:
                 self._stop_at_limit(f"more than {self._max_calls} tool calls")
             self._calls += 1
-            # The twin takes a copy of the arguments at its own door.
-            reply = self._step(call_tool, name, arguments, headers)
+            reply = self._step(call_tool, name, copied(arguments), headers)
         # Slept outside the lock, so that closing never waits for a delay.
         if reply.delay_ms and self._closed.wait(min(reply.delay_ms, MAX_SLEEP_MS) / 1000):
             raise AgentStopped
@@ -127,11 +125,8 @@ def copied(value: Any, depth: int = 0) -> Any:
     handed on as it is for the engine to refuse.
     """
     kind = type(value)
-    if kind not in _CONTAINERS or depth >= 80:
-        return value
-    depth += 1
-    if kind is dict:
-        return {
-            key: copied(item, depth) if type(item) in _CONTAINERS else item for key, item in value.items()
-        }
-    return [copied(item, depth) if type(item) in _CONTAINERS else item for item in value]
+    if kind is dict and depth < 80:
+        return {key: copied(item, depth + 1) for key, item in value.items()}
+    if kind is list and depth < 80:
+        return [copied(item, depth + 1) for item in value]
+    return value

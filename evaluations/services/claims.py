@@ -19,7 +19,7 @@ from django.utils import timezone
 from evaluations.models import Case, CaseState, Comparison, ComparisonState, Run, RunState
 
 MAX_ATTEMPTS = 3
-CHUNK_SIZE = 250
+CHUNK_SIZE = 100
 
 
 def new_token() -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluations.agents.base import AgentEnd, AgentRequest, Failure, RunContext, RunLimits, run_limits
+from evaluations.agents.base import AgentEnd, AgentRequest, RunContext, RunLimits, run_limits
 from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import Adapter
 from evaluations.agents.tools import CaseTools, copied
-from evaluations.agents.watching import Watch, Working
 from evaluations.grading import (
     Evidence,
     Result,
@@ -18,6 +18,7 @@ from evaluations.grading import (
     contradiction,
     grade,
     metrics,
+    retry_seqs,
     verification,
 )
 from evaluations.grading.wording import clean, cut
@@ -101,27 +102,20 @@ class CaseRun:
     broken: str = ""
 
 
-def run_case(order: CaseOrder, watch: Watch) -> CaseOutcome:
-    """Run a case of an in-process agent from a fresh twin and grade it, in an agent thread that is watched.
+def run_case(order: CaseOrder, keep_waiting: Callable[[], bool]) -> CaseOutcome | None:
+    """Run a case of an in-process agent from a fresh twin and grade it; None when `keep_waiting` ended it.
 
     Infrastructure that failed (no agent, a broken twin) is said and not judged: every expectation is SKIPPED.
     """
     assert isinstance(order.adapter, InProcessAgent)
     limits = order.limits
     tools = CaseTools(order.kit.spec_for(order.seed), max_calls=limits.tool_calls)
-    return _graded_here(order, tools, order.adapter.run(order.request, tools, limits=limits, watch=watch))
-
-
-def overdue_outcome(order: CaseOrder, overdue: Working) -> CaseOutcome:
-    """The outcome of a case whose agent was given up: what it did in time is graded all the same."""
-    failure = Failure("timeout", f"no answer within {overdue.seconds:g} s")
-    return _graded_here(order, overdue.tools, AgentEnd(failure=failure))
-
-
-def _graded_here(order: CaseOrder, tools: CaseTools, end: AgentEnd) -> CaseOutcome:
+    end = order.adapter.run(order.request, tools, limits=limits, keep_waiting=keep_waiting)
     broken = ""
     if tools.twin_error is not None:
         broken = f"the twin broke: {type(tools.twin_error).__name__}: {tools.twin_error}"
+    elif end.stopped:
+        return None
     run = CaseRun(tools.spec, tools.state, tuple(tools.records), end, broken)
     return graded(order.kit, order.seed, run)
 
@@ -143,7 +137,6 @@ def graded(kit: Kit, seed: int, run: CaseRun) -> CaseOutcome:
     verified, status = verification(results)
     claimed = answer.claimed_outcome if answer is not None else None
     stored = redaction.stored(run.records, run.state.root)
-    measured = metrics(run.records, results, answer)
     return CaseOutcome(
         verdict=ERRORED if error else case_verdict(results),
         error_reason=error or _error_reason(run.end, results),
@@ -155,9 +148,9 @@ def graded(kit: Kit, seed: int, run: CaseRun) -> CaseOutcome:
         seed=seed,
         initial_state_digest=redaction.initial_digest,
         final_state_digest=stored.final_digest,
-        tool_calls=measured["tool_calls"],
-        retries=measured["retries"],
-        metrics=measured,
+        tool_calls=sum(1 for one in run.records if one.kind == "tool_call" and not one.redelivered),
+        retries=len(retry_seqs(run.records)),
+        metrics=metrics(run.records, results, answer),
     )
 
 

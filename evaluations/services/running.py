@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from django.conf import settings
@@ -21,19 +20,12 @@ from agenttwin_site.logs import bound
 from evaluations.agents.base import NoAdapterError
 from evaluations.agents.http import HttpAgent
 from evaluations.agents.registry import Adapter, adapter_for
-from evaluations.agents.watching import Watch, watched
 from evaluations.models import AgentVersion, Case
 from evaluations.services import claims
 from evaluations.services.agents import installation, manifest_of
 from evaluations.services.concluding import conclude_if_done
 from evaluations.services.kits import Kit, KitKey, kits_for
-from evaluations.services.outcomes import (
-    CaseOrder,
-    CaseOutcome,
-    overdue_outcome,
-    run_case,
-    unfinished_outcome,
-)
+from evaluations.services.outcomes import CaseOrder, CaseOutcome, run_case, unfinished_outcome
 from evaluations.services.remote import RemoteCases
 from evaluations.services.storing import Finished, store
 from scenarios.documents.agent import AgentManifest
@@ -96,62 +88,45 @@ def end_exhausted(comparison_id: int | None = None) -> int:
 
 
 class _Chunk:
-    """The cases claimed under one token: run in an agent thread, stored together about once a second.
-
-    Only this thread, the watching one, touches the database. The agent thread takes from one deque and adds
-    to the other, and does nothing while results are stored unless its agent takes longer than a second.
-    """
+    """The cases claimed under one token, stored together about once a second."""
 
     def __init__(self, token: str, on_stored: Callable[[int], object] | None) -> None:
         self._token = token
         self._on_stored = on_stored
-        self._here: deque[CaseOrder] = deque()
-        self._elsewhere: deque[CaseOrder] = deque()
-        self._tried: CaseOrder | None = None
-        self._finished: deque[Finished] = deque()
+        self._finished: list[Finished] = []
+        self._untried: dict[int, None] = {}
         self._last_flush = self._last_renewal = time.monotonic()
         self._alive = True
         self.stored = self.remote = 0
 
     def run(self, orders: Sequence[CaseOrder | Finished]) -> None:
+        self._untried = dict.fromkeys(order.case_id for order in orders)
+        elsewhere: deque[CaseOrder] = deque()
         for order in orders:
+            if isinstance(order, CaseOrder) and isinstance(order.adapter, HttpAgent):
+                elsewhere.append(order)
+                continue
+            del self._untried[order.case_id]
             if isinstance(order, Finished):
                 self._finished.append(order)
-            elif isinstance(order.adapter, HttpAgent):
-                self._elsewhere.append(order)
-            else:
-                self._here.append(order)
-        while self._here and self._alive:
-            self._run_here()
+            elif (outcome := self._outcome(order)) is not None:
+                self._finished.append(Finished(order.case_id, order.kit, outcome))
             if time.monotonic() - self._last_flush >= FLUSH_SECONDS:
                 self.flush()
-        if self._alive and self._elsewhere:
-            self._run_elsewhere()
-        if self._alive:
-            self.flush()
+            if not self._alive:
+                return
+        if elsewhere:
+            self._run_elsewhere(elsewhere)
+        self.flush()
 
-    def _run_here(self) -> None:
-        """Run cases of in-process agents until it is time to store, or until one is given up."""
-        ended = watched(self._work, self._keep_waiting)
-        if ended.overdue is not None:
-            assert self._tried is not None
-            self._finish(self._tried, partial(overdue_outcome, self._tried, ended.overdue))
-
-    def _work(self, watch: Watch) -> None:
-        """In the agent thread: one case after another."""
-        until = self._last_flush + FLUSH_SECONDS
-        while self._here and watch.goes_on and time.monotonic() < until:
-            order = self._tried = self._here.popleft()
-            self._finish(order, partial(run_case, order, watch))
-
-    def _run_elsewhere(self) -> None:
+    def _run_elsewhere(self, orders: deque[CaseOrder]) -> None:
         """Cases of agents reached by URL, several at a time; rows are touched by this thread alone."""
-        orders = self._elsewhere
         self.remote = len(orders)
         with RemoteCases(settings.AGENTTWIN_REMOTE_CASES) as cases:
             while (orders or cases.running) and self._alive:
                 while orders and cases.has_room:
                     order = orders.popleft()
+                    del self._untried[order.case_id]
                     with bound(case_id=order.case_id):
                         cases.begin(order)
                 for order, outcome in cases.ended(within=FLUSH_SECONDS):
@@ -164,40 +139,35 @@ class _Chunk:
 
     def flush(self) -> None:
         """Store what is finished. Finding that nothing is ours any more ends the chunk."""
-        expected = [self._finished.popleft() for _ in range(len(self._finished))]
+        expected, self._finished = self._finished, []
         stored = store(expected, self._token)
         self.stored += stored
         self._last_flush = time.monotonic()
         self._alive = self._alive and (stored > 0 or not expected)
         if stored and self._on_stored is not None:
             self._on_stored(stored)
-        if (
-            self._here or self._elsewhere
-        ) and self._last_flush - self._last_renewal > settings.AGENTTWIN_LEASE_SECONDS / 3:
+        if self._untried and self._last_flush - self._last_renewal > settings.AGENTTWIN_LEASE_SECONDS / 3:
             self._renew()
 
     def give_back(self) -> None:
         """After a failure that is not a case's: store what is done, release the rest."""
         try:
             self.flush()
-            untried = [*self._here, *self._elsewhere]
-            claims.release(self._token, untried=[order.case_id for order in untried])
+            claims.release(self._token, untried=self._untried)
         except DatabaseError:
             # The lease does the same a little later.
             logger.warning("claims of a failed chunk could not be released", exc_info=True)
 
-    def _finish(self, order: CaseOrder, run: Callable[[], CaseOutcome]) -> None:
+    def _outcome(self, order: CaseOrder) -> CaseOutcome | None:
         try:
             with bound(case_id=order.case_id):
-                outcome = run()
+                return run_case(order, self._keep_waiting)
         except DatabaseError:
             raise
         except Exception as broken:  # our own fault: said on the case, never a reason to stop the others
             with bound(case_id=order.case_id):
                 logger.exception("case %s could not be run", order.case_id)
-            reason = f"the harness failed: {type(broken).__name__}: {broken}"
-            outcome = unfinished_outcome(order.kit, reason)
-        self._finished.append(Finished(order.case_id, order.kit, outcome))
+            return unfinished_outcome(order.kit, f"the harness failed: {type(broken).__name__}: {broken}")
 
     def _keep_waiting(self) -> bool:
         """Asked about once a second while an agent works: shows progress, renews, notices a lost claim."""

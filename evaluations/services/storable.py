@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from operator import itemgetter
 from typing import Any
 
 from evaluations.grading.evidence import Answer
@@ -108,16 +106,11 @@ class Redaction:
         Two cases from one initial state have the same digest exactly when they ended in the same state; a
         case that changed nothing has the initial state's own.
         """
-        changes = sorted(
-            (change for record in records for change in _changes(record)), key=itemgetter("path")
-        )
-        if any(later["path"].startswith(one["path"]) for one, later in pairwise(changes)):
-            # A place that was touched twice, or one inside another: what remains of it is looked up.
-            touched = [tuple(split_path(change["path"])[0]) for change in changes]
-            changes = list(changes_between(self.initial_state, final, touched))
-        return (
-            digest({"initial": self.initial_digest, "changes": changes}) if changes else self.initial_digest
-        )
+        touched = [tuple(split_path(change["path"])[0]) for record in records for change in _changes(record)]
+        changes = changes_between(self.initial_state, final, touched) if touched else ()
+        if not changes:
+            return self.initial_digest
+        return digest({"initial": self.initial_digest, "changes": list(changes)})
 
     def _without_secrets(self, record: Record, changes: Changes) -> Record:
         """The record with every text redacted and these changes instead of its own."""

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from evaluations.agents.base import (
-    AgentEnd,
     AgentRequest,
     Installation,
     NoAdapterError,
@@ -20,7 +19,6 @@ from evaluations.agents.base import (
 from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import adapter_for
 from evaluations.agents.tools import CaseTools
-from evaluations.agents.watching import Watch, Watched, watched
 from scenarios.documents.agent import load_agent
 from scenarios.documents.cases import case_spec
 from tests.running import documents
@@ -36,30 +34,14 @@ def request_of(**fields: Any) -> AgentRequest:
     )
 
 
-def tools_of(scenario: Any = None, *, calls: int = 200) -> CaseTools:
-    return CaseTools(case_spec(load_twin(documents.twin()), scenario), max_calls=calls)
-
-
-def agent(*steps: str, path: str = STEPS) -> InProcessAgent:
-    return InProcessAgent(load_agent(documents.agent("1.0.0", *steps)), path)
-
-
-def watched_run(
-    adapter: InProcessAgent, tools: CaseTools, *, seconds: float = 5.0, keep_waiting: Any = lambda: True
-) -> tuple[Watched, list[AgentEnd]]:
-    """How watching the run ended, and how the run did, if it was not given up."""
-    ends: list[AgentEnd] = []
-    limits = RunLimits(seconds=seconds, tool_calls=200)
-
-    def work(watch: Watch) -> None:
-        ends.append(adapter.run(request_of(), tools, limits=limits, watch=watch))
-
-    return watched(work, keep_waiting), ends
-
-
-def run(*steps: str, calls: int = 200, path: str = STEPS) -> Any:
-    tools = tools_of(calls=calls)
-    _, [end] = watched_run(agent(*steps, path=path), tools)
+def run(
+    *steps: str, seconds: float = 5.0, calls: int = 200, path: str = STEPS, keep_waiting: Any = None
+) -> Any:
+    spec = case_spec(load_twin(documents.twin()), None)
+    tools = CaseTools(spec, max_calls=calls)
+    adapter = InProcessAgent(load_agent(documents.agent("1.0.0", *steps)), path)
+    limits = RunLimits(seconds=seconds, tool_calls=calls)
+    end = adapter.run(request_of(), tools, limits=limits, keep_waiting=keep_waiting or (lambda: True))
     return end, tools
 
 
@@ -104,54 +86,19 @@ def test_an_agent_that_cannot_be_loaded_is_unreachable() -> None:
 
 
 @pytest.mark.parametrize("step", ["hang", "sleep 30", "hang-swallowing"])
-def test_a_hanging_agent_is_given_up_at_its_deadline(step: str) -> None:
+def test_a_hanging_agent_is_ended_at_its_deadline(step: str) -> None:
     started = time.monotonic()
-    tools = tools_of()
-    watching, ends = watched_run(agent(documents.GOOD[1], step), tools, seconds=0.2)
+    end, tools = run(documents.GOOD[1], step, seconds=0.2)
     assert time.monotonic() - started < 3
-    assert watching.overdue is not None
-    assert (watching.overdue.tools, watching.overdue.seconds) == (tools, 0.2)
+    assert end.failure.kind == "timeout"
     # What it did in time stays; what it tries afterwards changes nothing.
     time.sleep(0.2)
     assert len(tools.records) == 1
     assert tools.state.root["orders"]["A"]["refunded"] == 10
-    assert ends == []
-
-
-def test_each_agent_of_a_piece_of_work_has_its_own_deadline() -> None:
-    """The watch sleeps towards a deadline that may be replaced by an earlier one meanwhile."""
-    patient, hasty = RunLimits(seconds=60, tool_calls=9), RunLimits(seconds=0.1, tool_calls=9)
-    ends: list[AgentEnd] = []
-
-    def work(watch: Watch) -> None:
-        ends.append(agent("sleep 0.3").run(request_of(), tools_of(), limits=patient, watch=watch))
-        ends.append(agent("hang").run(request_of(), tools_of(), limits=hasty, watch=watch))
-
-    started = time.monotonic()
-    watching = watched(work, lambda: True)
-    assert time.monotonic() - started < 0.9
-    assert watching.overdue is not None
-    assert watching.overdue.seconds == 0.1
-    assert len(ends) == 1
-
-
-def test_work_that_was_given_up_starts_no_further_agent() -> None:
-    begun = threading.Event()
-    tools = tools_of()
-
-    def work(watch: Watch) -> None:
-        begun.set()
-        time.sleep(1.3)
-        agent(documents.GOOD[1]).run(request_of(), tools, limits=RunLimits(5, 9), watch=watch)
-
-    assert watched(work, lambda: False) == Watched(through=False)
-    assert begun.is_set()
-    time.sleep(0.5)
-    assert tools.records == []
 
 
 def test_threads_of_hanging_agents_end() -> None:
-    watched_run(agent("hang"), tools_of(), seconds=0.05)
+    run("hang", seconds=0.05)
     deadline = time.monotonic() + 5
     while [
         t for t in threading.enumerate() if t.name == "agent" and t.is_alive()
@@ -179,26 +126,22 @@ def test_limits_come_from_scenario_and_manifest() -> None:
 
 
 def test_told_to_stop_a_run_ends_without_a_finding() -> None:
-    assert watched_run(agent("sleep 30"), tools_of(), keep_waiting=lambda: False) == (Watched(False), [])
+    end, _ = run("sleep 30", keep_waiting=lambda: False)
+    assert end.stopped
+    assert end.failure is None
 
 
 def test_our_own_failure_while_waiting_ends_the_agent() -> None:
     def broken() -> bool:
         raise ConnectionError("the database went away")
 
-    tools = tools_of()
+    tools = CaseTools(case_spec(load_twin(documents.twin()), None), max_calls=9)
+    adapter = InProcessAgent(load_agent(documents.agent("1.0.0", "sleep 1.2", documents.GOOD[1])), STEPS)
+    limits = RunLimits(seconds=5, tool_calls=9)
     with pytest.raises(ConnectionError):
-        watched_run(agent("sleep 1.2", documents.GOOD[1]), tools, keep_waiting=broken)
+        adapter.run(request_of(), tools, limits=limits, keep_waiting=broken)
     time.sleep(0.5)
     assert tools.records == []
-
-
-def test_our_own_failure_in_the_agent_thread_is_raised_where_it_is_watched() -> None:
-    def broken(watch: Watch) -> None:
-        raise ConnectionError("ours")
-
-    with pytest.raises(ConnectionError, match="ours"):
-        watched(broken, lambda: True)
 
 
 def test_an_exception_of_the_twin_is_kept_apart_from_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +166,10 @@ def test_a_delay_is_slept_and_counts_as_time() -> None:
     from scenarios.documents.scenario import load_scenario
 
     scenario = load_scenario(documents.scenario("slow", faults=[fault]))
-    _, [end] = watched_run(agent(documents.GOOD[0]), tools_of(scenario))
+    tools = CaseTools(case_spec(load_twin(documents.twin()), scenario), max_calls=5)
+    adapter = InProcessAgent(load_agent(documents.agent("1.0.0", documents.GOOD[0])), STEPS)
+    limits = RunLimits(seconds=5, tool_calls=5)
+    end = adapter.run(request_of(), tools, limits=limits, keep_waiting=lambda: True)
     assert end.answer is not None
     assert end.answer.latency_ms >= 300
 
