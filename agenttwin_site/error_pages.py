@@ -13,16 +13,16 @@ from django.template.loader import render_to_string
 from django.urls import Resolver404
 
 from agenttwin_site.api import errors as api_errors
+from agenttwin_site.api.failures import RETRY_AFTER_SECONDS, Failure
+from agenttwin_site.api.failures import not_found as api_not_found
 from agenttwin_site.htmx import redirect_after_post
 from agenttwin_site.kept_forms import keep_form, page_of
-
-RETRY_AFTER_SECONDS = 5
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """400, or 413 for a body larger than a form may be."""
     if api_errors.is_api(request):
-        return _told(exception, api_errors.Failure(400, "bad_request", "The request cannot be used."))
+        return _told(exception, Failure(400, "bad_request", "The request cannot be used."))
     is_too_large = isinstance(exception, RequestDataTooBig)
     text = render_to_string("400.html", {"is_too_large": is_too_large})
     return HttpResponse(text, status=413 if is_too_large else 400)
@@ -31,13 +31,13 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """403 with the reason, if the view gave one (`PermissionDenied("…")`)."""
     if api_errors.is_api(request):
-        return _told(exception, api_errors.Failure(403, "permission_denied", "You may not do this."))
+        return _told(exception, Failure(403, "permission_denied", "You may not do this."))
     return render(request, "403.html", {"reason": str(exception or "")}, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     if api_errors.is_api(request):
-        return _told(exception, api_errors.not_found("There is nothing at this address."))
+        return _told(exception, api_not_found("There is nothing at this address."))
     return render(request, "404.html", status=404)
 
 
@@ -48,7 +48,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     read the database before any view does, where no middleware would see the exception pass.
     """
     if api_errors.is_api(request):
-        broken = api_errors.Failure(500, "error", "The fault is ours and was logged.")
+        broken = Failure(500, "error", "The fault is ours and was logged.")
         return _told(sys.exc_info()[1], broken)
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         path = request.get_full_path() if request.method in ("GET", "HEAD") else "/"
@@ -75,7 +75,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return redirect_after_post(request, page)
 
 
-def _told(problem: BaseException | None, otherwise: api_errors.Failure) -> HttpResponse:
+def _told(problem: BaseException | None, otherwise: Failure) -> HttpResponse:
     """A failure below /api/ that no view of it could answer, in the form of all the others."""
     found = api_errors.failure_of(problem)
     is_resolver = isinstance(problem, Resolver404)

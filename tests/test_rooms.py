@@ -1,6 +1,9 @@
 """The order of the rooms, read off their imports: lower rooms know no higher one, pure ones no framework."""
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,3 +62,37 @@ def test_a_lower_room_never_imports_a_higher_one(room: str) -> None:
         if name.split(".")[0] in higher
     }
     assert found == set()
+
+
+# The settings name classes that frameworks import when first asked for, in an order that differs from one
+# process to the next (Django's checks are a set of functions, ordered by address): a cycle fails at random.
+_IMPORT_EACH_FIRST = """
+import os, sys
+import django
+django.setup()
+for name in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        try:
+            __import__(name)
+        except ImportError as problem:
+            print(f"{name}: {problem}", flush=True)
+            os._exit(1)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_each_module_that_a_framework_asks_for_can_be_the_first_one_imported() -> None:
+    modules = [*_modules("agenttwin_site/api"), ROOT / "reviews/api/credentials.py"]
+    names = {".".join(module.relative_to(ROOT).with_suffix("").parts) for module in modules}
+    names = {name for name in names if "__init__" not in name} | {"agenttwin_site.error_pages"}
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORT_EACH_FIRST, *sorted(names)],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "agenttwin_site.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from agenttwin_site.api.access import Access, may_see_secrets
-from agenttwin_site.api.errors import InvalidRequest, Problem
+from agenttwin_site.api.failures import InvalidRequest, Problem
 from agenttwin_site.api.lists import ListQuery, NoQuery, list_of, listing, read_query
 from agenttwin_site.api.parsing import DOCUMENT_PARSERS
 from agenttwin_site.api.schema import WRITES, operation

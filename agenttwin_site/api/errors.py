@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
@@ -19,6 +18,7 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from agenttwin_site.api.failures import RETRY_AFTER_SECONDS, ApiError, Failure, Problem, invalid, not_found
 from evaluations import errors as evaluation_errors
 from reviews import errors as review_errors
 from twins import errors as twin_errors
@@ -27,7 +27,6 @@ from twins.engine.paths import format_path
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = 5
 UNAVAILABLE = "The database does not answer at the moment. Try again in a few seconds."
 
 # Domain errors by class; a subclass without a row of its own has the status of its base.
@@ -68,61 +67,6 @@ _CODES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One fault of the request. `path` is the field, written as in documents; "$" is the request itself."""
-
-    path: str
-    detail: str
-    line: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        line = {} if self.line is None else {"line": self.line}
-        return {"path": self.path, **line, "detail": self.detail}
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What went wrong: `code` is stable, `detail` a sentence for a person."""
-
-    status: int
-    code: str
-    detail: str
-    problems: tuple[Problem, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        problems = {"problems": [one.to_json() for one in self.problems]} if self.problems else {}
-        return {"code": self.code, "detail": self.detail, **problems}
-
-
-class ApiError(Exception):
-    """A refusal that only the API knows."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.detail)
-        self.failure = failure
-
-
-class InvalidRequest(ApiError):
-    """400 for parameters and fields; every problem at once."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        super().__init__(invalid(tuple(problems)))
-
-
-class TooLarge(ApiError):
-    def __init__(self, limit: int) -> None:
-        detail = f"The body is larger than {limit // (1024 * 1024)} MiB."
-        super().__init__(Failure(413, "too_large", detail))
-
-
-def invalid(problems: tuple[Problem, ...]) -> Failure:
-    first = problems[0]
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return Failure(400, "invalid", f"{first.path}: {first.detail}{more}", problems)
-
-
 def exception_handler(problem: Exception, context: Mapping[str, Any]) -> Response | None:
     """The answer for an exception of a view; None for a fault of ours, which Django then reports."""
     failure = failure_of(problem)
@@ -160,10 +104,6 @@ def failure_of(problem: BaseException | None) -> Failure | None:
     if isinstance(problem, OperationalError | InterfaceError):
         return Failure(503, "unavailable", UNAVAILABLE, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
     return _of_domain(problem)
-
-
-def not_found(detail: str) -> Failure:
-    return Failure(404, "not_found", detail)
 
 
 def _of_domain(problem: BaseException | None) -> Failure | None:

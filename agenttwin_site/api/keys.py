@@ -7,7 +7,7 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 
-from agenttwin_site.api.errors import InvalidRequest, Problem
+from agenttwin_site.api.failures import InvalidRequest, Problem
 from evaluations.services.requests import MAX_KEY_CHARACTERS
 
 NAME = "Idempotency-Key"

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from agenttwin_site.api.errors import InvalidRequest, Problem
+from agenttwin_site.api.failures import InvalidRequest, Problem
 from agenttwin_site.paging import Page, is_cursor, keyset_page
 
 LIMIT, MOST = 50, 200

@@ -11,7 +11,7 @@ from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from agenttwin_site.api.errors import ApiError, Failure, TooLarge
+from agenttwin_site.api.failures import ApiError, Failure, TooLarge
 
 
 @dataclass(frozen=True, slots=True)

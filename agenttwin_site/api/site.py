@@ -19,7 +19,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from agenttwin_site.api.access import PUBLIC, Access
-from agenttwin_site.api.errors import RETRY_AFTER_SECONDS, ApiError, Failure, Problem
+from agenttwin_site.api.failures import RETRY_AFTER_SECONDS, ApiError, Failure, Problem
 from agenttwin_site.api.lists import NoQuery, read_query
 from agenttwin_site.api.schema import OPEN_READS, operation
 from agenttwin_site.api.views import ApiView, absolute

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agenttwin_site.api.access import PUBLIC, Access
-from agenttwin_site.api.errors import ApiError, not_found
+from agenttwin_site.api.failures import ApiError, not_found
 from agenttwin_site.api.parsing import refuse_unmeasured
 
 
