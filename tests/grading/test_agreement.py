@@ -14,14 +14,14 @@ from statsmodels.stats.inter_rater import cohens_kappa as reference
 
 from evaluations.grading.agreement import Agreement, ConfusionMatrix, agreement_of
 
-SEEDS = range(400)
+SEEDS = range(120)
 
 
 def random_pairs(seed: int) -> list[tuple[str, str]]:
     """Labels of two readers: sometimes three labels, sometimes mostly agreed, sometimes lopsided."""
     draw = random.Random(seed)
     labels = ["PASS", "FAIL", "ERROR"][: draw.choice((2, 2, 3))]
-    weights = [draw.random() + 0.05 for _ in labels]
+    weights = [draw.random() ** 3 + 0.01 for _ in labels]
     agreeing = draw.choice((0.0, 0.5, 0.9))
     pairs = []
     for _ in range(draw.randint(2, 60)):
@@ -48,7 +48,7 @@ def test_kappa_is_that_of_scikit_learn() -> None:
             undefined += 1
         else:
             assert float(kappa) == pytest.approx(expected, abs=1e-12), seed
-    assert 0 < undefined < len(SEEDS) / 10, "the tables are of every kind"
+    assert 0 < undefined < len(SEEDS) / 5, "the tables are of every kind"
 
 
 def test_the_interval_is_that_of_the_large_sample_variance() -> None:
@@ -64,7 +64,7 @@ def test_the_interval_is_that_of_the_large_sample_variance() -> None:
             assert found.low == pytest.approx(max(-1, expected.kappa_low), abs=1e-9), seed
             assert found.high == pytest.approx(min(1, expected.kappa_upp), abs=1e-9), seed
             compared += 1
-    assert compared > len(SEEDS) * 0.8
+    assert compared > len(SEEDS) * 0.6
 
 
 def test_kappa_of_a_table_worked_out_by_hand() -> None:

@@ -35,7 +35,8 @@ def test_twenty_examples_at_eighty_percent_are_just_enough() -> None:
     decision = decide(agreement(8, 8, too_strict=2, too_lax=2))
     assert decision.is_calibrated
     assert decision.sentence == (
-        "Calibrated: it agrees with people on 16 of 20 examples (80%), kappa 0.60 (95% interval 0.25 to 0.95)."
+        "Calibrated: it agrees with people on 16 of 20 examples (80%), "
+        "kappa 0.60 (95% interval 0.25 to 0.95)."
     )
 
 
