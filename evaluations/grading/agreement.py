@@ -12,18 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from evaluations.grading.statistics import Interval, wilson
+
 # Of the standard normal distribution: 95% lie within this many standard deviations.
 Z95 = 1.959963984540054
 # A variance below this is none: the formula cancelled to nothing.
 _NO_WIDTH = 1e-12
 
 Pair = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +146,8 @@ def _variance(matrix: ConfusionMatrix, kappa: float) -> float:
 
 
 def _interval_by_share(matrix: ConfusionMatrix) -> Interval:
-    total = matrix.total
-    share = matrix.agreed / total
-    by_chance = _by_chance(matrix) / total**2
-    middle = share + Z95**2 / (2 * total)
-    half = Z95 * math.sqrt(share * (1 - share) / total + Z95**2 / (4 * total**2))
-    scale = 1 + Z95**2 / total
-    low, high = (((middle + sign * half) / scale - by_chance) / (1 - by_chance) for sign in (-1, 1))
+    share = wilson(matrix.total, matrix.agreed)
+    assert share is not None  # kappa is defined, so there are items
+    by_chance = _by_chance(matrix) / matrix.total**2
+    low, high = ((end - by_chance) / (1 - by_chance) for end in (share.low, share.high))
     return Interval(max(-1.0, low), min(1.0, high))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evaluations.grading.agreement import Agreement, agreement_of
+from evaluations.grading.wording import listed, plural
 
 PASS, FAIL, ERROR = "PASS", "FAIL", "ERROR"
 LABELS = (PASS, FAIL)
@@ -51,7 +52,7 @@ def decide(agreement: Agreement) -> Decision:
     told = _told(agreement)
     missing = list(_missing(agreement))
     if missing:
-        return Decision(False, f"Not calibrated, because {_listed(missing)}.")
+        return Decision(False, f"Not calibrated, because {listed(missing)}.")
     return Decision(True, f"Calibrated: it agrees with people on {told}.")
 
 
@@ -77,8 +78,7 @@ def _told(agreement: Agreement) -> str:
 def _missing(agreement: Agreement) -> Iterable[str]:
     total, share, kappa = agreement.total, agreement.share, agreement.kappa
     if total < LEAST_EXAMPLES:
-        count = f"{total} labelled example{'' if total == 1 else 's'}"
-        yield f"{count} {'is' if total == 1 else 'are'} fewer than {LEAST_EXAMPLES}"
+        yield f"{plural(total, 'labelled example')} {'is' if total == 1 else 'are'} fewer than {LEAST_EXAMPLES}"
     if share is not None and share < LEAST_SHARE:
         agreed = f"{agreement.agreed} of {total}"
         yield f"it agrees with people on {percent(share)} ({agreed}), less than {percent(LEAST_SHARE)}"
@@ -93,6 +93,3 @@ def _why_undefined(agreement: Agreement) -> str:
         return "it takes two examples at least"
     return f"people and judge say {agreement.matrix.labels[0]} of every example"
 
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
