@@ -78,7 +78,8 @@ def _told(agreement: Agreement) -> str:
 def _missing(agreement: Agreement) -> Iterable[str]:
     total, share, kappa = agreement.total, agreement.share, agreement.kappa
     if total < LEAST_EXAMPLES:
-        yield f"{plural(total, 'labelled example')} {'is' if total == 1 else 'are'} fewer than {LEAST_EXAMPLES}"
+        verb = "is" if total == 1 else "are"
+        yield f"{plural(total, 'labelled example')} {verb} fewer than {LEAST_EXAMPLES}"
     if share is not None and share < LEAST_SHARE:
         agreed = f"{agreement.agreed} of {total}"
         yield f"it agrees with people on {percent(share)} ({agreed}), less than {percent(LEAST_SHARE)}"
@@ -92,4 +93,3 @@ def _why_undefined(agreement: Agreement) -> str:
     if agreement.total < 2:
         return "it takes two examples at least"
     return f"people and judge say {agreement.matrix.labels[0]} of every example"
-
