@@ -18,6 +18,7 @@ PURE = (
     "twins/documents",
     "scenarios/documents",
     "evaluations/grading",
+    "evaluations/gate",
     "evaluations/rehearsal.py",
     "demo/refund",
 )

@@ -73,6 +73,15 @@ def agent(**spec: Any) -> dict[str, Any]:
     }
 
 
+def gate_policy(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "agenttwin.dev/v1",
+        "kind": "GatePolicy",
+        "metadata": {"name": "careful"},
+        "spec": spec,
+    }
+
+
 def with_metadata(document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {**document, "metadata": {**document["metadata"], **metadata}}
 
