@@ -9,6 +9,10 @@ from agenttwin_site.api.site import Description, docs
 from agenttwin_site.api.views import NoSuchAddress
 from agenttwin_site.metrics_view import Metrics
 
+admin.site.site_header = "AgentTwin administration"
+admin.site.site_title = "AgentTwin"
+admin.site.index_title = "Accounts, documents and what was measured"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
     path("login/", views.LoginView.as_view(), name="login"),

@@ -31,6 +31,7 @@ _SEES = (
     "evaluations.view_toolcall",
     "evaluations.view_expectationresult",
     "evaluations.view_statesnapshot",
+    "evaluations.view_manualsession",
     "reviews.view_review",
     "reviews.view_queueentry",
     "reviews.view_auditentry",

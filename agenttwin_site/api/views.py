@@ -9,9 +9,10 @@ from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agenttwin_site.api.access import PUBLIC, Access
+from agenttwin_site.api.access import PUBLIC, Access, HasAccess, SessionAuthentication
 from agenttwin_site.api.failures import ApiError, not_found
 from agenttwin_site.api.parsing import refuse_unmeasured
+from reviews.api.credentials import TokenAuthentication
 
 
 class ApiView(APIView):
@@ -21,6 +22,9 @@ class ApiView(APIView):
     """
 
     access: ClassVar[Mapping[str, Access]] = {}
+    # Named here, so that no change of the framework's settings can open an address.
+    authentication_classes = (TokenAuthentication, SessionAuthentication)
+    permission_classes = (HasAccess,)
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     def access_of(self, method: str | None) -> Access:

@@ -32,6 +32,9 @@ METRICS: dict[str, str | None] = {
     "semantic_score": "higher",
 }
 _TOLERANCE = 1e-9
+#: What a clock measured differs from one run to the next: name -> (absolute, share of the larger figure). A
+#: difference says something only where it is larger than both (docs/decisions/1301).
+NOISE: dict[str, tuple[float, float]] = {"latency_ms": (100.0, 0.2)}
 
 
 def steps_taken(records: Iterable[Any], answer: Answer | None) -> int:
@@ -72,23 +75,26 @@ def metrics(
 def compare_metrics(baseline: Mapping[str, Any], candidate: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """name -> `{baseline, candidate, verdict}`, the candidate being better, worse, same or unknown.
 
-    Unknown where a side has no figure, or where neither direction is better.
+    Unknown where a side has no figure, or where neither direction is better. Same where the difference is
+    within what the measurement itself varies by (`NOISE`).
     """
     return {
         name: {
             "baseline": baseline.get(name),
             "candidate": candidate.get(name),
-            "verdict": _verdict(baseline.get(name), candidate.get(name), direction),
+            "verdict": _verdict(name, baseline.get(name), candidate.get(name)),
         }
-        for name, direction in METRICS.items()
+        for name in METRICS
     }
 
 
-def _verdict(baseline: Any, candidate: Any, direction: str | None) -> str:
+def _verdict(name: str, baseline: Any, candidate: Any) -> str:
     if baseline is None or candidate is None:
         return UNKNOWN
-    if abs(baseline - candidate) <= _TOLERANCE:
+    absolute, share = NOISE.get(name, (_TOLERANCE, 0.0))
+    if abs(baseline - candidate) <= max(absolute, share * max(abs(baseline), abs(candidate))):
         return SAME
+    direction = METRICS[name]
     if direction is None:
         return UNKNOWN
     return BETTER if (candidate < baseline) == (direction == "lower") else WORSE

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from agenttwin_site.events import governance
 from evaluations import dispatch
 from evaluations.errors import AlreadyEndedError, ConflictError
 from evaluations.models import (
@@ -72,6 +73,7 @@ def start_comparison(
     try:
         with transaction.atomic():
             comparison = _write(request, plan, key, actor)
+            _announce("comparison_started", comparison, actor, after=_pinned(comparison, plan))
             if wake:
                 dispatch.wake_workers(comparison.pk, cases=2 * len(plan.pins))
     except IntegrityError:
@@ -96,6 +98,7 @@ def cancel_comparison(comparison: Comparison, *, actor: Any = None) -> Compariso
         locked = Comparison.objects.select_for_update().get(pk=comparison.pk)
         if locked.state not in OPEN_STATES:
             raise AlreadyEndedError(f"comparison {locked.pk} has ended already: {locked.state}")
+        before = locked.state
         locked.state = ComparisonState.CANCELLED
         locked.reason = f"cancelled by {actor}" if actor is not None else "cancelled"
         locked.cancel_requested_at = locked.finished_at = now
@@ -105,7 +108,35 @@ def cancel_comparison(comparison: Comparison, *, actor: Any = None) -> Compariso
             state=CaseState.CANCELLED, claim_token="", lease_expires_at=None, finished_at=now
         )
         runs.update(state=RunState.CANCELLED, finished_at=now)
+        _announce(
+            "comparison_cancelled",
+            locked,
+            actor,
+            before={"state": before},
+            after={"state": locked.state},
+        )
     return locked
+
+
+def _pinned(comparison: Comparison, plan: Plan) -> dict[str, Any]:
+    return {
+        "agent": plan.agent.name,
+        "baseline": plan.baseline.version.version,
+        "candidate": plan.candidate.version.version,
+        "seed": comparison.seed,
+        "cases": len(plan.pins),
+    }
+
+
+def _announce(action: str, comparison: Comparison, actor: Any, **values: Any) -> None:
+    """For whoever keeps the record, inside the transaction that does it."""
+    governance.send(
+        sender=Comparison,
+        action=action,
+        actor=actor,
+        subject=f"comparison {comparison.pk}",
+        **values,
+    )
 
 
 def _under_key(key: str | None, request: ComparisonRequest) -> Comparison | None:

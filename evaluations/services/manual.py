@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
+from agenttwin_site.events import governance
 from evaluations.agents.answers import GarbageError, plain_answer, read_answer
 from evaluations.agents.base import DEFAULT_TOOL_CALLS, AgentEnd
 from evaluations.errors import AlreadyEndedError, ConflictError, RequestError
@@ -105,6 +106,13 @@ def close_manual_session(session: ManualSession, *, answer: Any = None, actor: A
         if not locked.is_open:
             raise AlreadyEndedError(f"manual session {locked.pk} was closed before")
         _close(locked, end, actor)
+        _announce(
+            "session_closed",
+            locked,
+            actor,
+            before={"state": ManualState.OPEN},
+            after={"state": locked.state, "verdict": locked.verdict},
+        )
     return locked
 
 
@@ -225,7 +233,21 @@ def _opened(
         created_by=actor,
         expires_at=timezone.now() + timedelta(seconds=lifetime_seconds),
     )
+    pinned_to = {
+        "scenario": kit.scenario.name,
+        "agent_label": agent_label,
+        "trial": trial,
+        "expires_at": session.expires_at.isoformat(),
+    }
+    _announce("session_opened", session, actor, after=pinned_to)
     return OpenedSession(session, token)
+
+
+def _announce(action: str, session: ManualSession, actor: Any, **values: Any) -> None:
+    """For whoever keeps the record, inside the transaction that does it. Never the token."""
+    governance.send(
+        sender=ManualSession, action=action, actor=actor, subject=f"session {session.pk}", **values
+    )
 
 
 def _answer(raw: Any) -> Any:

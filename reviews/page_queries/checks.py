@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.grading.verdicts import OUTCOME_TYPES
 from evaluations.models import ExpectationResult, ResultStatus, Side
-from reviews.models import Review
+from reviews.models import Decision, Review
 from reviews.page_queries.cases import CaseAddress, PairPage, SideOfCase
 from reviews.page_queries.states import FinalStates
 
@@ -35,6 +35,13 @@ class ReviewLine:
     withdraw_href: str
 
 
+def standing_of(reviews: Sequence[Review]) -> Review | None:
+    """The one that counts of all reviews of a result, oldest first."""
+    withdrawn = {review.withdraws_id for review in reviews if review.withdraws_id}
+    counting = [review for review in reviews if not review.is_withdrawal and review.pk not in withdrawn]
+    return counting[-1] if counting else None
+
+
 @dataclass(slots=True)
 class CheckSide:
     """One side of a check. `standing` is the review that counts, `closed` why nobody may decide."""
@@ -47,11 +54,7 @@ class CheckSide:
 
     @property
     def standing(self) -> Review | None:
-        withdrawn = {review.withdraws_id for review in self.reviews if review.withdraws_id}
-        counting = [
-            review for review in self.reviews if not review.is_withdrawal and review.pk not in withdrawn
-        ]
-        return counting[-1] if counting else None
+        return standing_of(self.reviews)
 
     @property
     def latest_review_id(self) -> int:
@@ -248,18 +251,28 @@ def contradicted_by(side: SideOfCase) -> list[ExpectationResult]:
 
 @dataclass(slots=True)
 class Contradiction:
-    """A side that claims what the records disprove, and the checks that do."""
+    """A side that claims what the records disprove, the checks that do, and who decided otherwise on one."""
 
     side: SideOfCase
     checks: list[ExpectationResult] = field(default_factory=list)
+    overridden: list[Review] = field(default_factory=list)
 
 
 def contradictions(page: PairPage) -> list[Contradiction]:
-    return [
-        Contradiction(side, contradicted_by(side))
-        for side in (page.candidate, page.baseline)
-        if side.case is not None and side.case.contradiction
-    ]
+    found = []
+    for side in (page.candidate, page.baseline):
+        if side.case is not None and side.case.contradiction:
+            checks = contradicted_by(side)
+            found.append(Contradiction(side, checks, _overridden(page, checks)))
+    return found
+
+
+def _overridden(page: PairPage, checks: Sequence[ExpectationResult]) -> list[Review]:
+    """The decisions that count on these failing checks and say that they pass."""
+    standing = (
+        standing_of([review for review in page.reviews if review.result_id == check.pk]) for check in checks
+    )
+    return [review for review in standing if review is not None and review.decision == Decision.PASS]
 
 
 def _links(

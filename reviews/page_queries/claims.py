@@ -35,11 +35,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What one tool really did on one side: the records that applied it, and which of them did so again."""
+    """What one tool really did on one side: the records that applied it, and which of them did so again.
+
+    `is_empty`: they answered success and changed nothing.
+    """
 
     tool: str
     seqs: tuple[tuple[int, str, bool], ...]
     count: int
+    is_empty: bool = False
 
     @property
     def repeats(self) -> int:
@@ -92,7 +96,7 @@ def same_claim(baseline: Claim, candidate: Claim) -> bool:
 
 
 def effects(page: PairPage, facts: Facts, side: str) -> list[Effects]:
-    """The writes that were applied on a side, by tool in the order of their first one."""
+    """The writes of a side by tool, in the order of their first one; those that only said so come last."""
     again = facts.again[side]
     found = []
     for tool, seqs in facts.applied[side].items():
@@ -100,6 +104,9 @@ def effects(page: PairPage, facts: Facts, side: str) -> list[Effects]:
         first = sorted(seqs, key=lambda seq: (seq not in again, seq))[:EFFECTS_SHOWN]
         shown = tuple((seq, page.address.call_href(side, seq), seq in again) for seq in sorted(first))
         found.append(Effects(cut(clean(tool), 100), shown, len(seqs)))
+    for tool, seqs in facts.empty[side].items():
+        shown = tuple((seq, page.address.call_href(side, seq), False) for seq in seqs[:EFFECTS_SHOWN])
+        found.append(Effects(cut(clean(tool), 100), shown, len(seqs), is_empty=True))
     return found
 
 

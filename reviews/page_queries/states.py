@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from django.db.models import Case as SqlCase
-from django.db.models import F, When
+from django.db.models import F, Q, When
 
 from evaluations.grading.differing import differences
 from evaluations.grading.signals import duplicate_effects
 from evaluations.models import Side, StateSnapshot, ToolCall
+from evaluations.models.cases import CallStatus
 from reviews.page_queries.cases import PairPage
 from reviews.page_queries.remembering import Remembered
 from reviews.presenting.bounded import one_line
@@ -30,7 +31,10 @@ TOUCHES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A record whose effects were applied. Has what the rule for duplicate effects looks at."""
+    """A record whose effects were applied, or that answered success as if (`mutated` False).
+
+    Has what the rule for duplicate effects looks at.
+    """
 
     seq: int
     tool: str
@@ -38,8 +42,8 @@ class Write:
     effect_key: str | None
     idempotency_key: str | None
     changes: list[dict[str, Any]]
-    kind: str = "tool_call"
     mutated: bool = True
+    kind: str = "tool_call"
 
 
 class CannotRebuild(ValueError):
@@ -61,11 +65,13 @@ class Ends:
 class Facts:
     """What follows from the writes of both sides; remembered once they have ended.
 
-    By side: `applied` are the writes of each tool, `again` names for each write that applied an effect once
-    more the record that had applied it first.
+    By side: `applied` are the writes of each tool, `empty` its calls that answered success and changed
+    nothing, `again` names for each write that applied an effect once more the record that had applied it
+    first.
     """
 
     applied: Mapping[str, Mapping[str, tuple[int, ...]]]
+    empty: Mapping[str, Mapping[str, tuple[int, ...]]]
     again: Mapping[str, Mapping[int, int]]
     ends: Ends
 
@@ -82,7 +88,7 @@ class States:
 
     @cached_property
     def writes(self) -> Mapping[str, Sequence[Write]]:
-        """Every write of each side in order."""
+        """Every write of each side in order, those included that only answered as if."""
         return _writes(self._page)
 
     def after(self, side: str, seq: int | None = None) -> Any:
@@ -104,20 +110,17 @@ class States:
 
     def _facts(self, cited: Sequence[str]) -> Facts:
         applied: dict[str, dict[str, list[int]]] = {}
+        empty: dict[str, dict[str, list[int]]] = {}
         again: dict[str, dict[int, int]] = {}
         for side, writes in self.writes.items():
-            by_tool = applied[side] = {}
+            applied[side], empty[side], again[side] = {}, {}, {}
             for write in writes:
+                by_tool = (applied if write.mutated else empty)[side]
                 by_tool.setdefault(write.tool, []).append(write.seq)
-            again[side] = {}
             for effect in duplicate_effects(writes):
                 first, *later = effect.calls
                 again[side] |= {call.seq: first.seq for call in later}
-        return Facts(
-            {side: {tool: tuple(seqs) for tool, seqs in tools.items()} for side, tools in applied.items()},
-            again,
-            self._ends(cited),
-        )
+        return Facts(_by_tool(applied), _by_tool(empty), again, self._ends(cited))
 
     def _ends(self, cited: Sequence[str]) -> Ends:
         not_run = [side.label for side in self._page.sides.values() if not side.has_run]
@@ -138,6 +141,10 @@ class States:
         )
 
 
+def _by_tool(sides: Mapping[str, Mapping[str, list[int]]]) -> dict[str, dict[str, tuple[int, ...]]]:
+    return {side: {tool: tuple(seqs) for tool, seqs in tools.items()} for side, tools in sides.items()}
+
+
 def _writes(page: PairPage) -> dict[str, list[Write]]:
     sides = {case.pk: name for name, case in page.cases.items()}
     writes: dict[str, list[Write]] = {name: [] for name in Side.values}
@@ -145,9 +152,11 @@ def _writes(page: PairPage) -> dict[str, list[Write]]:
     needed = SqlCase(
         When(effect_key__isnull=True, then=F("arguments")), default=None, output_field=ExactJSONField()
     )
-    rows = ToolCall.objects.filter(case__in=list(sides), mutated=True).order_by("case_id", "seq")
+    # As `evaluations.grading.signals.claimed_without_change` has it.
+    as_if = Q(status=CallStatus.OK, expects_mutation=True, replayed=False)
+    rows = ToolCall.objects.filter(Q(mutated=True) | as_if, case__in=list(sides)).order_by("case_id", "seq")
     for case_id, *values in rows.values_list(
-        "case_id", "seq", "tool", needed, "effect_key", "idempotency_key", "changes"
+        "case_id", "seq", "tool", needed, "effect_key", "idempotency_key", "changes", "mutated"
     ):
         writes[sides[case_id]].append(Write(*values))
     return writes
@@ -253,7 +262,8 @@ def _segments(path: str) -> tuple[Any, ...] | None:
 
 
 def _size_of(facts: Facts) -> int:
-    writes = sum(len(seqs) for tools in facts.applied.values() for seqs in tools.values())
+    sides = [*facts.applied.values(), *facts.empty.values()]
+    writes = sum(len(seqs) for tools in sides for seqs in tools.values())
     return writes + len(facts.ends.places)
 
 

@@ -200,6 +200,10 @@ class CaseParts:
         lines.sort(key=lambda line: -line.review.pk)
         return self._common() | {"reviews": lines, "entries": self._entries}
 
+    def history(self) -> dict[str, Any]:
+        """The scenario in other comparisons."""
+        return self._common() | {"history": scenario_history(self.page)}
+
     def whole(self) -> dict[str, Any]:
         """Everything."""
         known, missing = metrics_of(self.page)
@@ -207,11 +211,11 @@ class CaseParts:
             self.verdict()
             | self.steps()
             | self.decisions()
+            | self.history()
             | {
                 "metrics": known,
                 "unknown_metrics": missing,
                 "claimed_calls": claimed_calls(self.page, self.alignment),
-                "history": scenario_history(self.page),
                 "baseline_state_href": self.address.raw_href("state", Side.BASELINE),
                 "candidate_state_href": self.address.raw_href("state", Side.CANDIDATE),
             }

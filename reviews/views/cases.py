@@ -61,6 +61,8 @@ def _fragment(parts: CaseParts, target: str) -> tuple[str, dict[str, Any] | None
         return "reviews/_case_steps.html", parts.steps()
     if target == "case-decisions":
         return "reviews/_case_decisions.html", parts.decisions()
+    if target == "case-history":
+        return "reviews/_case_history.html", parts.history()
     if step := _STEP.fullmatch(target):
         return "reviews/_case_step.html", parts.step(int(step[1]))
     if target.startswith("check-"):

@@ -5,10 +5,6 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from tests.triggers import flush_lifts_triggers
-
-__all__ = ["flush_lifts_triggers"]
-
 DOCUMENTS = ("twin", "scenario", "agent")
 
 

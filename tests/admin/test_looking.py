@@ -5,10 +5,21 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
-from evaluations.models import Case, Comparison, ExpectationResult, PairedCase, Run, StateSnapshot, ToolCall
+from evaluations.models import (
+    Case,
+    Comparison,
+    ExpectationResult,
+    ManualSession,
+    PairedCase,
+    Run,
+    StateSnapshot,
+    ToolCall,
+)
 from tests.models import factories
 from twins.models import TwinVersion
+from twins.wire.models import WireSession
 
 pytestmark = pytest.mark.django_db
 
@@ -200,3 +211,34 @@ def test_an_overridden_verdict_shows_both(viewer) -> None:
     Case.objects.filter(pk=case.pk).update(effective_verdict="PASSED")
     content = viewer.get(url(Case, "changelist")).content.decode()
     assert "measured FAILED" in content
+
+
+def test_manual_sessions_are_looked_at_and_never_changed(viewer, nobody, admin_client) -> None:
+    pinned, twin = factories.scenario_version("live"), factories.twin_version("live-shop")
+    start = StateSnapshot.objects.create(digest="7" * 64, state={})
+    wire = WireSession.objects.create(
+        public_id="p", token_hash="t", label="", twin_version=twin, spec={}, expires_at=timezone.now()
+    )
+    bad = "<script>alert(1)</script>"
+    row = ManualSession.objects.create(
+        scenario_version=pinned, twin_version=twin, agent_label=bad, seed=1, initial_state=start,
+        wire_session=wire, expires_at=timezone.now(), error_reason=bad,
+    )  # fmt: skip
+    pages = [
+        reverse("admin:evaluations_manualsession_changelist"),
+        reverse("admin:evaluations_manualsession_change", args=[row.pk]),
+    ]
+    for page in pages:
+        shown = viewer.get(page)
+        assert shown.status_code == 200
+        assert bad not in shown.content.decode()
+        assert nobody.get(page).status_code == 403
+    assert admin_client.post(pages[1], {"agent_label": "x"}).status_code == 403
+    assert ManualSession.objects.get().agent_label == bad
+
+
+def test_the_admin_has_the_name_of_the_product(viewer) -> None:
+    page = viewer.get(reverse("admin:index")).content.decode()
+    assert "Django administration" not in page
+    assert "Django site admin" not in page
+    assert "AgentTwin" in page

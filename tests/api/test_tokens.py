@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from agenttwin_site.api.views import ApiView
 from reviews.errors import InvalidInputError, NotAllowedError
 from reviews.models import ApiToken, AuditEntry, Review
 from reviews.services.tokens import create_token, expiry_from, hash_of, revoke_token
@@ -379,3 +380,13 @@ def test_the_admin_lists_makes_and_revokes(ann) -> None:
     assert asked(secret).status_code == 401
     plain = logged_in(account("ed", "editor", is_staff=True))
     assert plain.get("/admin/reviews/apitoken/").status_code == 403
+
+
+def test_no_change_of_the_framework_settings_opens_an_address() -> None:
+    """What asks for credentials is named by the views themselves."""
+    named = vars(ApiView)
+    assert [one.__name__ for one in named["authentication_classes"]] == [
+        "TokenAuthentication",
+        "SessionAuthentication",
+    ]
+    assert [one.__name__ for one in named["permission_classes"]] == ["HasAccess"]

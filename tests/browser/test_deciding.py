@@ -63,6 +63,8 @@ def test_an_override_says_what_it_will_change_and_everything_follows(visit: Call
         record(page, name)
     expect(page.locator("#case-head")).to_contain_text("regressed")
     expect(page.locator("#decided")).to_contain_text("1 new critical")
+    # And the history of the scenario, where this case is a line.
+    expect(page.locator("#case-history li.is-current")).to_contain_text("regressed")
 
     page.locator("#decided >> text=The comparison").click()
     expect(page.locator("#tile-new-critical")).to_contain_text("1")

@@ -14,10 +14,7 @@ from evaluations.models import CLASS_RANKS, UNCLASSIFIED_RANK
 from tests.models import factories
 from tests.pages.browser import WIDTHS, log_in
 from tests.pages.served import PASSWORD, Served, prepared, serving
-from tests.triggers import flush_lifts_triggers
 from twins.models import TwinVersion
-
-__all__ = ["flush_lifts_triggers"]
 
 
 @pytest.fixture

@@ -541,6 +541,27 @@ def test_a_case_nobody_has_run_yet_has_a_page(viewer: Client) -> None:
     assert "not compared yet" in html
 
 
+def test_a_tool_that_said_success_and_changed_nothing_is_told_beside_the_claim(viewer: Client) -> None:
+    pair = new_pair(versions(), "lie")
+    lie = {"mutated": False, "expects_mutation": True, "changes": [], "fault": "success_without_mutation"}
+    for side in ("BASELINE", "CANDIDATE"):
+        case = side_of(pair, side)
+        factories.tool_call(case, 1, **LOOKUP)
+        factories.tool_call(case, 2, **refund(1, **lie))
+        if side == "BASELINE":
+            factories.tool_call(case, 3, **{**refund(1, **lie), "status": "timeout", "http_status": 504})
+            factories.tool_call(case, 4, **refund(1))
+        else:
+            factories.tool_call(case, 3, **refund(1, **lie))
+        graded(case, "once", "PASS")
+    html = shown(viewer, page_of(concluded(pair)))
+    recorded = text_of(html[html.index('<dl class="recorded">') : html.index('id="case-checks"')])
+
+    assert "baseline refund_payment applied once ( #4 )" in recorded
+    assert "refund_payment said success and changed nothing ( #2 )" in recorded
+    assert "candidate refund_payment said success 2 times and changed nothing ( #2 , #3 )" in recorded
+
+
 # --------------------------------------------------------------------------- metrics, history
 
 

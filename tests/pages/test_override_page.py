@@ -176,6 +176,42 @@ def test_the_filter_of_the_list_survives_a_decision(reviewer: Client) -> None:
     assert response["Location"].endswith("&class=NEW_CRITICAL_FAILURE#decided")
 
 
+def test_the_history_hears_of_a_decision(reviewer: Client) -> None:
+    pair = double_refund()
+    page = reviewer.get(page_of(pair)).content.decode()
+    history = next(tag for tag in re.findall(r"<section [^>]*>", page) if 'id="case-history"' in tag)
+    assert 'hx-trigger="override-recorded from:body"' in history
+    assert f'hx-get="{page_of(pair)}"' in history
+    for name in ("once", "no-double", "backed"):
+        result = result_of(pair, name)
+        decide(reviewer, result, form_of(reviewer, pair, result))
+
+    fragment = reviewer.get(page_of(pair), headers={**HTMX, "HX-Target": "case-history"})
+
+    assert fragment.content.decode().strip().startswith('<section class="panel" id="case-history"')
+    assert "unchanged" in words(fragment)
+
+
+def test_the_contradiction_names_who_decided_otherwise(reviewer: Client) -> None:
+    pair = double_refund()
+    banner = re.compile(r'contradiction">.*?</p>', re.S)
+    result = result_of(pair, "backed")
+    before = banner.search(reviewer.get(page_of(pair)).content.decode())
+    decide(reviewer, result, form_of(reviewer, pair, result))
+
+    after = banner.search(reviewer.get(page_of(pair)).content.decode())
+
+    assert before
+    assert "decided" not in before[0]
+    assert after, "what was recorded still contradicts the claim"
+    assert "<strong>reviewer decided PASS</strong> on <code>backed</code>" in after[0]
+    review = Review.objects.get()
+    services.withdraw_review(review_id=review.pk, note=NOTE, seen_review_id=review.pk, actor=account("ann"))
+    withdrawn = banner.search(reviewer.get(page_of(pair)).content.decode())
+    assert withdrawn
+    assert "decided" not in withdrawn[0]
+
+
 # ------------------------------------------------------------------------- what does not hold
 
 

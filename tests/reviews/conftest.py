@@ -9,9 +9,6 @@ from django.utils import timezone
 from evaluations.models import Comparison, ExpectationResult, PairedCase
 from evaluations.services.concluding import classify_pairs
 from tests.models import factories
-from tests.triggers import flush_lifts_triggers
-
-__all__ = ["flush_lifts_triggers"]
 
 NOTE = "The refund was checked by hand."
 
