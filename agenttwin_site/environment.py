@@ -56,10 +56,10 @@ def seconds(variable: str, default: float, *, least: float) -> float:
     return number
 
 
-def switch(variable: str) -> bool:
-    """On or off; off where nothing is said."""
+def switch(variable: str, *, default: bool = False) -> bool:
+    """On or off."""
     if not (written := text(variable)):
-        return False
+        return default
     if (word := written.lower()) not in _TRUE | _FALSE:
         # Not simply off: whoever asks for TLS in other words must not get plain HTTP.
         raise _refused(variable, "must be true or false", written)
@@ -72,6 +72,27 @@ def one_of(variable: str, default: str, choices: Collection[str]) -> str:
     if written.upper() not in choices:
         raise _refused(variable, f"must be one of {', '.join(choices)}", written)
     return written.upper()
+
+
+def named(variable: str, default: str, choices: Collection[str]) -> str:
+    """One of some names, as they are written."""
+    written = text(variable, default)
+    if written not in choices:
+        raise _refused(variable, f"must be one of {', '.join(sorted(choices))}", written)
+    return written
+
+
+def amount(variable: str, *, most: float = 1_000_000) -> float | None:
+    """A number from 0, or None where nothing is said."""
+    if not (written := text(variable)):
+        return None
+    try:
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= most:
+        raise _refused(variable, f"must be a number from 0 to {most:g}", written)
+    return number
 
 
 def listed(variable: str, default: str = "") -> list[str]:
@@ -131,13 +152,14 @@ def addresses_by_name(variable: str, example: str) -> dict[str, str]:
 
 
 def address(variable: str, default: str) -> str:
-    """An address without a slash at its end."""
+    """An address without a slash at its end; where nothing is said the default, which may be none."""
     written = text(variable, default)
-    if not _is_address(written):
-        raise ImproperlyConfigured(f"{variable} must be {_ADDRESS}, such as {default}")
+    if written and not _is_address(written):
+        raise ImproperlyConfigured(f"{variable} must be {_ADDRESS}, such as {default or _EXAMPLE}")
     return written.rstrip("/")
 
 
+_EXAMPLE = "http://127.0.0.1:8080/v1"
 _ADDRESS = "an http or https address without credentials, query or fragment"
 
 

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import environ
 from celery.schedules import schedule
+from django.core.exceptions import ImproperlyConfigured
 
 from agenttwin_site import environment, logs
 from agenttwin_site.api import configuration as _api
+from evaluations.judges.interface import FAKE_PROVIDER
+from evaluations.judges.registry import NAMED_MODEL, PROVIDERS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -206,6 +209,35 @@ AGENTTWIN_REMOTE_CASES = environment.whole("AGENTTWIN_REMOTE_CASES", 8, least=1,
 
 # Where agents reach this server: the base of the tool URLs they are given (twins/wire).
 AGENTTWIN_PUBLIC_URL = environment.address("AGENTTWIN_PUBLIC_URL", "http://127.0.0.1:8000")
+
+# -------------------------------------------------------------------------------------- judges
+
+# Who grades semantic expectations (docs/judges.md). Keys are no settings of ours: each provider's own client
+# library reads its own variable, in the process that judges.
+JUDGE_PROVIDER = environment.named("JUDGE_PROVIDER", FAKE_PROVIDER, PROVIDERS)
+JUDGE_MODEL = environment.text("JUDGE_MODEL")
+# Another address than the provider's own, such as a model server in one's network.
+JUDGE_BASE_URL = environment.address("JUDGE_BASE_URL", "")
+JUDGE_TIMEOUT_S = environment.seconds("JUDGE_TIMEOUT_S", 30.0, least=0.1)
+# What one comparison may ask and cost; beyond it semantic expectations are SKIPPED.
+JUDGE_MAX_CALLS = environment.whole("JUDGE_MAX_CALLS", 2000, least=0, most=10_000_000)
+JUDGE_MAX_COST_USD = environment.amount("JUDGE_MAX_COST_USD")
+# US dollars per million tokens, by which a cost is known.
+JUDGE_PRICE_INPUT = environment.amount("JUDGE_PRICE_INPUT")
+JUDGE_PRICE_OUTPUT = environment.amount("JUDGE_PRICE_OUTPUT")
+# How many questions to one provider are under way at once, over all workers.
+JUDGE_CONCURRENCY = environment.whole("JUDGE_CONCURRENCY", 4, least=1, most=1000)
+# A verdict on exactly the same material by exactly the same judge is not asked for again.
+JUDGE_CACHE = environment.switch("JUDGE_CACHE", default=True)
+
+if JUDGE_PROVIDER in NAMED_MODEL and not JUDGE_MODEL:
+    raise ImproperlyConfigured(f"JUDGE_PROVIDER {JUDGE_PROVIDER} needs JUDGE_MODEL")
+if (JUDGE_PRICE_INPUT is None) != (JUDGE_PRICE_OUTPUT is None):
+    raise ImproperlyConfigured("JUDGE_PRICE_INPUT and JUDGE_PRICE_OUTPUT are given together or not at all")
+if JUDGE_MAX_COST_USD is not None and JUDGE_PROVIDER in NAMED_MODEL and JUDGE_PRICE_INPUT is None:
+    raise ImproperlyConfigured(
+        "JUDGE_MAX_COST_USD needs JUDGE_PRICE_INPUT and JUDGE_PRICE_OUTPUT: without prices no cost is known"
+    )
 
 # ----------------------------------------------------------------------------------------- API
 

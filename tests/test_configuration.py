@@ -97,6 +97,15 @@ def test_a_command_ends_in_one_line_and_status_4(tmp_path: Path, variable: str, 
         ("AGENTTWIN_LOG_LEVEL", "loud"),
         ("AGENTTWIN_TLS", "maybe"),
         ("DJANGO_DEBUG", "maybe"),
+        ("JUDGE_PROVIDER", "oracle"),
+        ("JUDGE_BASE_URL", "https://ada:pa55word@host/v1"),
+        ("JUDGE_TIMEOUT_S", "0"),
+        ("JUDGE_MAX_CALLS", "-1"),
+        ("JUDGE_MAX_COST_USD", "nan"),
+        ("JUDGE_MAX_COST_USD", "cheap"),
+        ("JUDGE_PRICE_INPUT", "3"),
+        ("JUDGE_CONCURRENCY", "0"),
+        ("JUDGE_CACHE", "maybe"),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_one_line_about_its_variable(
@@ -147,7 +156,7 @@ def test_what_is_written_is_what_holds(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_every_variable_set_to_nothing_is_not_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = set(re.findall(r'"((?:AGENTTWIN|DJANGO|CELERY|DATABASE)_[A-Z_]+)"', SETTINGS.read_text()))
+    names = set(re.findall(r'"((?:AGENTTWIN|DJANGO|CELERY|DATABASE|JUDGE)_[A-Z_]+)"', SETTINGS.read_text()))
     names -= {"AGENTTWIN_DATA_DIR"}
     assert len(names) > 12
     without = settings_with(monkeypatch, AGENTTWIN_DATA_DIR=str(tmp_path))

@@ -19,6 +19,7 @@ PURE = (
     "scenarios/documents",
     "evaluations/grading",
     "evaluations/gate",
+    "evaluations/judges",
     "evaluations/rehearsal.py",
     "demo/refund",
 )
