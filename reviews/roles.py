@@ -32,11 +32,14 @@ _SEES = (
     "evaluations.view_expectationresult",
     "evaluations.view_statesnapshot",
     "evaluations.view_manualsession",
+    "evaluations.view_criterion",
+    "evaluations.view_example",
+    "evaluations.view_calibration",
     "reviews.view_review",
     "reviews.view_queueentry",
     "reviews.view_auditentry",
 )
-_DECIDES = (DECIDE, FLAG, WORK_QUEUE)
+_DECIDES = (DECIDE, FLAG, WORK_QUEUE, "evaluations.add_label")
 _EDITS = (
     "twins.add_twin",
     "twins.change_twin",
@@ -49,6 +52,9 @@ _EDITS = (
     "evaluations.add_agentversion",
     "evaluations.add_comparison",
     "evaluations.change_comparison",
+    "evaluations.add_criterion",
+    "evaluations.add_example",
+    "evaluations.add_calibration",
 )
 _MANAGES = (
     MANAGE_QUEUE,

@@ -23,7 +23,8 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 class Frozen:
     """A guard of one table.
 
-    `unique` lists column tuples by which an insert may collide with a stored row (SQLite's replace).
+    `unique` lists column tuples by which an insert may collide with a stored row (SQLite's replace);
+    `partly_unique` those that are unique among the rows of a condition only, each with that condition.
     `same_key_is_ignored` makes such an insert do nothing instead of failing: right where the key is a hash
     of the content.
     """
@@ -32,6 +33,7 @@ class Frozen:
     except_columns: tuple[str, ...] = ()
     when: str = ""
     unique: tuple[tuple[str, ...], ...] = ()
+    partly_unique: tuple[tuple[tuple[str, ...], str], ...] = ()
     same_key_is_ignored: bool = False
 
 
@@ -71,9 +73,8 @@ class _SQLite:
             _sqlite_trigger(f"{table}_no_delete", "DELETE", table, conditions, _abort(table, "deleted")),
         ]
         if guard.unique:
-            collides = " OR ".join(
-                "(" + " AND ".join(f'"{name}" = NEW."{name}"' for name in key) + ")" for key in guard.unique
-            )
+            keys = [*((key, "") for key in guard.unique), *guard.partly_unique]
+            collides = " OR ".join(_collision(key, among) for key, among in keys)
             action = "RAISE(IGNORE)" if guard.same_key_is_ignored else _abort(table, "replaced")
             stored = f"({collides}) AND {guard.when}" if guard.when else collides
             condition = f'EXISTS (SELECT 1 FROM "{table}" WHERE {stored})'  # noqa: S608 - names from migrations
@@ -151,6 +152,11 @@ def _columns(guard: Frozen, schema_editor: BaseDatabaseSchemaEditor) -> list[str
 def _sqlite_trigger(name: str, event: str, table: str, conditions: list[str], action: str) -> str:
     when = f" WHEN {' AND '.join(conditions)}" if conditions else ""
     return f'CREATE TRIGGER "{name}" BEFORE {event} ON "{table}"{when} BEGIN SELECT {action}; END'
+
+
+def _collision(key: tuple[str, ...], among: str) -> str:
+    conditions = [f'"{name}" = NEW."{name}"' for name in key]
+    return f"({' AND '.join([*conditions, among] if among else conditions)})"
 
 
 def _abort(table: str, done: str) -> str:

@@ -1,6 +1,18 @@
 """Rows of the evaluations room: agents, comparisons with their pinned pairs, cases with what was recorded."""
 
 from evaluations.models.agents import Agent, AgentVersion
+from evaluations.models.calibration import (
+    Calibration,
+    CalibrationOutcome,
+    CalibrationResult,
+    CalibrationState,
+    Criterion,
+    CriterionVersion,
+    Example,
+    Label,
+    LabelValue,
+    Onlooker,
+)
 from evaluations.models.cases import (
     Case,
     CaseState,
@@ -29,14 +41,24 @@ __all__ = [
     "UNCLASSIFIED_RANK",
     "Agent",
     "AgentVersion",
+    "Calibration",
+    "CalibrationOutcome",
+    "CalibrationResult",
+    "CalibrationState",
     "Case",
     "CaseClass",
     "CaseState",
     "Comparison",
     "ComparisonState",
+    "Criterion",
+    "CriterionVersion",
+    "Example",
     "ExpectationResult",
+    "Label",
+    "LabelValue",
     "ManualSession",
     "ManualState",
+    "Onlooker",
     "PairedCase",
     "RecordKind",
     "ResultStatus",

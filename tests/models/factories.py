@@ -1,15 +1,23 @@
 """The smallest valid rows, for tests that are about rows and not about documents."""
 
+import hashlib
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from evaluations.models import (
     Agent,
     AgentVersion,
+    Calibration,
+    CalibrationResult,
     Case,
     Comparison,
+    Criterion,
+    CriterionVersion,
+    Example,
     ExpectationResult,
+    Label,
     PairedCase,
     Run,
     StateSnapshot,
@@ -135,3 +143,70 @@ def result(of: Case, expectation_id: str = "e1", **fields: Any) -> ExpectationRe
         expectation_id=expectation_id,
         **values,
     )
+
+
+def criterion_version(name: str = "handover", number: int = 1, **fields: Any) -> CriterionVersion:
+    criterion, _ = Criterion.objects.get_or_create(name=name)
+    rubric = fields.pop("rubric", f"The reply says that a colleague takes over. ({number})")
+    values = {"rubric_sha256": hashlib.sha256(rubric.encode()).hexdigest(), **fields}
+    version = CriterionVersion.objects.create(criterion=criterion, number=number, rubric=rubric, **values)
+    Criterion.objects.filter(pk=criterion.pk).update(current_version=version)
+    return version
+
+
+def example(of: CriterionVersion | None = None, **fields: Any) -> Example:
+    of = of or criterion_version()
+    number = of.examples.count() + 1
+    values = {
+        "digest": f"{number:064d}",
+        "material": {"answer": f"Answer {number}.", "customer_message": "", "tool_calls": []},
+        "source": "by hand",
+        **fields,
+    }
+    return Example.objects.create(criterion_version=of, **values)
+
+
+def label(of: Example | None = None, person: str = "ann", value: str = "PASS", **fields: Any) -> Label:
+    account, _ = get_user_model().objects.get_or_create(username=person)
+    return Label.objects.create(example=of or example(), person=account, label=value, **fields)
+
+
+def calibration(of: CriterionVersion | None = None, **fields: Any) -> Calibration:
+    values = {
+        "provider": "deterministic-fake",
+        "prompt_version": "1",
+        "prompt_sha256": "f" * 64,
+        "judge_label": "deterministic-fake",
+        "threshold": 0.7,
+        **fields,
+    }
+    return Calibration.objects.create(criterion_version=of or criterion_version(), **values)
+
+
+def completed_calibration(of: CriterionVersion | None = None, **fields: Any) -> Calibration:
+    """A calibration over one example, on which judge and people agree; not enough to be calibrated."""
+    of = of or criterion_version()
+    values = {
+        "state": "COMPLETED",
+        "counted": 1,
+        "agreed": 1,
+        "errors": 0,
+        "is_calibrated": False,
+        "decision": "Not calibrated, because 1 labelled example is fewer than 20.",
+        "finished_at": timezone.now(),
+        **fields,
+    }
+    row = calibration(of, **values)
+    CalibrationResult.objects.create(
+        calibration=row,
+        position=0,
+        example=example(of),
+        labels=[{"person": "ann", "label": "PASS"}],
+        truth="PASS",
+        outcome="PASS",
+        agrees=True,
+        score=1.0,
+        confidence=1.0,
+        reason="It says so.",
+    )
+    return row

@@ -21,6 +21,7 @@ MIGRATIONS = (
     "scenarios.migrations.0002_versions_are_written_once",
     "evaluations.migrations.0002_records_are_written_once",
     "evaluations.migrations.0003_manual_sessions",
+    "evaluations.migrations.0004_calibration",
 )
 GUARDS: list[Frozen] = [guard for name in MIGRATIONS for guard in importlib.import_module(name).GUARDS]
 
@@ -38,6 +39,13 @@ WRITTEN_ONCE = [
     ("evaluations_toolcall", lambda: factories.finished_case().tool_calls.get(), "response"),
     ("evaluations_expectationresult", lambda: factories.finished_case().results.get(), "reason"),
     ("evaluations_expectationresult", lambda: factories.finished_case().results.get(), "evidence"),
+    ("evaluations_criterionversion", factories.criterion_version, "rubric"),
+    ("evaluations_example", factories.example, "material"),
+    ("evaluations_example", factories.example, "source"),
+    ("evaluations_label", factories.label, "label"),
+    ("evaluations_calibration", factories.completed_calibration, "decision"),
+    ("evaluations_calibration", factories.completed_calibration, "is_calibrated"),
+    ("evaluations_calibrationresult", lambda: factories.completed_calibration().results.get(), "reason"),
 ]
 
 
@@ -70,6 +78,7 @@ def test_update_is_refused(table, row, column) -> None:
 @pytest.mark.parametrize("table", sorted({table for table, _, _ in WRITTEN_ONCE} | {"evaluations_case"}))
 def test_delete_is_refused(table) -> None:
     factories.finished_case()
+    factories.label(factories.completed_calibration().results.get().example)
     with pytest.raises(IntegrityError, match=table):
         execute(f'DELETE FROM "{table}"')
     assert value(table, "digest" if table == "evaluations_statesnapshot" else "id")
@@ -89,8 +98,12 @@ def test_truncate_is_refused(table) -> None:
 
 @pytest.mark.parametrize(
     ("table", "row", "column"),
-    # A snapshot has its own test below; another version of an agent is simply a new row.
-    [case for case in WRITTEN_ONCE if case[0] != "evaluations_statesnapshot" and case[2] != "version"]
+    # A snapshot has its own test below; another version of an agent and another calibration are new rows.
+    [
+        case
+        for case in WRITTEN_ONCE
+        if case[0] not in ("evaluations_statesnapshot", "evaluations_calibration") and case[2] != "version"
+    ]
     + [("evaluations_case", factories.finished_case, "error_reason")],
 )
 def test_replacing_a_row_by_an_insert_is_refused(table, row, column) -> None:
