@@ -47,7 +47,7 @@ def request_of(**fields: Any) -> AgentRequest:
             "input": "Refund order A, please. ✓",
             "agent_version": "1.0.0",
             "session_id": "case-7",
-            "run_context": RunContext(run_id="3", case_id="7", scenario_name="refund", trial=1),
+            "run_context": RunContext(run_id="3", case_id="7", scenario_name="refund", trial=1, seed=5),
             **fields,
         }
     )
