@@ -62,7 +62,12 @@ class ComparisonRequestShape(Strict):
     tags = serializers.ListField(
         child=serializers.CharField(max_length=200), required=False, max_length=_MOST_NAMES
     )
-    dataset = serializers.CharField(max_length=200, required=False, allow_null=True)
+    dataset = serializers.CharField(
+        max_length=200,
+        required=False,
+        allow_null=True,
+        help_text="NAME or NAME@VERSION: exactly its cases as they were frozen; not with scenarios or tags.",
+    )
     trials = serializers.IntegerField(min_value=1, max_value=MAX_TRIALS, required=False, allow_null=True)
     seed = serializers.IntegerField(min_value=-_INT64, max_value=_INT64 - 1, required=False)
 

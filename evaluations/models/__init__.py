@@ -34,6 +34,7 @@ from evaluations.models.comparisons import (
     RunState,
     Side,
 )
+from evaluations.models.datasets import DatasetUse
 from evaluations.models.manual import ManualSession, ManualState
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Criterion",
     "CriterionVersion",
     "Example",
+    "DatasetUse",
     "ExpectationResult",
     "Label",
     "LabelValue",

@@ -62,6 +62,15 @@ class Comparison(models.Model):
     request_digest = models.CharField(max_length=64, blank=True)
     # What was asked for: names, tags, dataset.
     selection = JSONField(default=dict)
+    # The frozen dataset whose cases these are; NULL: scenarios were selected by name, by tag or not at all.
+    dataset_version = models.ForeignKey(
+        "scenarios.DatasetVersion",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="comparisons",
+    )
     state = models.CharField(
         max_length=10, choices=ComparisonState, default=ComparisonState.QUEUED, db_index=True
     )

@@ -16,6 +16,7 @@ from evaluations.models import (
     CaseState,
     Comparison,
     ComparisonState,
+    DatasetUse,
     PairedCase,
     Run,
     RunState,
@@ -158,8 +159,13 @@ def _write(request: ComparisonRequest, plan: Plan, key: str | None, actor: Any) 
         key=key,
         request_digest=request.digest,
         selection=request.selection,
+        dataset_version=plan.dataset,
         created_by=actor,
     )
+    if plan.dataset is not None:
+        DatasetUse.objects.create(
+            dataset_version=plan.dataset, agent_version=plan.candidate.version, comparison=comparison
+        )
     runs = [
         Run.objects.create(
             comparison=comparison,

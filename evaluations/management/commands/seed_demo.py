@@ -23,6 +23,7 @@ from evaluations.services.agents import save_agent
 from evaluations.services.comparisons import start_comparison
 from evaluations.services.waiting import is_open, run_here
 from scenarios.services import save_scenario
+from scenarios.services.datasets import save_dataset
 from twins.documents.problems import DocumentError, format_problem
 from twins.services import save_twin
 
@@ -51,12 +52,16 @@ class Demo:
         return sorted(path.stem for path in (self.path / "scenarios").glob("*.yaml"))
 
     def documents(self) -> Iterator[tuple[Path, Callable[..., tuple[Any, bool]]]]:
-        """Each file with the service that saves it; a twin comes before the scenarios that name it."""
+        """Each file with the service that saves it; a twin comes before the scenarios that name it, those
+        before the dataset that lists them.
+        """
         yield self.path / "twin.yaml", save_twin
         for path in sorted((self.path / "agents").glob("*.yaml")):
             yield path, save_agent
         for path in sorted((self.path / "scenarios").glob("*.yaml")):
             yield path, save_scenario
+        if (dataset := self.path / "dataset.yaml").exists():
+            yield dataset, save_dataset
 
 
 DEMOS = (
