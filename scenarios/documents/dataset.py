@@ -145,14 +145,16 @@ def _named_cases(document: Any) -> Iterator[_Named]:
     for position, one in enumerate(cases if isinstance(cases, list) else ()):
         if not isinstance(one, dict):
             continue
-        case_id, scenario, version = one.get("id"), one.get("scenario"), one.get("version")
+        case_id, scenario = one.get("id"), one.get("scenario")
+        version: Any = one.get("version")
         if isinstance(scenario, str) and scenario:
             is_number = isinstance(version, int | float) and not isinstance(version, bool)
+            number = int(version) if is_number and version == int(version) else None
             yield (
                 position,
                 case_id if isinstance(case_id, str) else None,
                 scenario,
-                int(version) if is_number and version == int(version) else None,
+                number,
             )
 
 
