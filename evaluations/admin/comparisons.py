@@ -22,7 +22,7 @@ def count_pairs(rank: int | None = None) -> Coalesce:
 
     A subquery, not a join: it is worked out for the rows of the page only, from the index of pairs.
     """
-    pairs = PairedCase.objects.filter(comparison=OuterRef("pk")).order_by()
+    pairs = PairedCase.objects.counted().filter(comparison=OuterRef("pk")).order_by()
     if rank is not None:
         pairs = pairs.filter(class_rank=rank)
     counted = pairs.values("comparison").annotate(n=Count("pk")).values("n")

@@ -136,10 +136,15 @@ class PairedCase(models.Model):
     )
     twin_version = models.ForeignKey("twins.TwinVersion", on_delete=models.PROTECT, related_name="pairs")
     trial = models.PositiveIntegerField(default=1)
+    # The pair that could not be graded and in whose place this one counts; it stays, and is `replaced`.
+    rerun_of = models.OneToOneField(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="rerun"
+    )
+    replaced = models.BooleanField(default=False)
     # The seed of the case, derived from the run seed, the scenario and the trial.
     seed = models.BigIntegerField()
     initial_state = models.ForeignKey("StateSnapshot", on_delete=models.PROTECT, related_name="pairs")
-    # The order in which cases were planned, from 0.
+    # The order in which cases were planned, from 0; a re-run keeps the place of its original.
     position = models.PositiveIntegerField()
     scenario_name = models.CharField(max_length=99, db_index=True)
     severity = models.CharField(max_length=8, choices=Severity)
@@ -157,8 +162,12 @@ class PairedCase(models.Model):
     class Meta:
         ordering = ["comparison", "class_rank", "severity_rank", "position"]
         constraints = [
+            # Once as planned and, where that was replaced, once more: never a third time.
             models.UniqueConstraint(
-                fields=["comparison", "scenario_version", "trial"], name="paired_case_is_unique"
+                fields=["comparison", "scenario_version", "trial", "replaced"], name="paired_case_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=Q(replaced=False) | Q(rerun_of__isnull=True), name="paired_case_is_rerun_once"
             ),
             models.CheckConstraint(condition=Q(trial__gte=1), name="paired_case_trials_count_from_1"),
             models.CheckConstraint(
@@ -171,11 +180,14 @@ class PairedCase(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["comparison", "class_rank", "severity_rank", "position"],
+                fields=["comparison", "replaced", "class_rank", "severity_rank", "position"],
                 name="paired_case_worst_first",
             ),
+            models.Index(fields=["comparison"], condition=Q(replaced=True), name="paired_case_replaced"),
         ]
 
     def __str__(self) -> str:
         trial = f" (trial {self.trial})" if self.trial > 1 else ""
+        if self.replaced:
+            trial += " (first run)"
         return f"{self.scenario_name}{trial}"

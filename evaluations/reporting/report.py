@@ -112,8 +112,8 @@ def load_report(comparison_id: int) -> ComparisonReport:
     """Read a comparison for reporting: five queries, whatever its size."""
     comparison = Comparison.objects.with_names().get(pk=comparison_id)
     runs = {run.side: run for run in comparison.runs.all()}
-    pairs: list[Any] = list(PairedCase.objects.filter(comparison=comparison).order_by("position"))
-    sides = _sides(Case.objects.filter(run__comparison=comparison))
+    pairs: list[Any] = list(PairedCase.objects.counted().filter(comparison=comparison).order_by("position"))
+    sides = _sides(Case.objects.counted_of(comparison.pk))
     missing = _missing_reason(comparison)
     return ComparisonReport(
         id=comparison.pk,

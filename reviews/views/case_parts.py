@@ -267,7 +267,7 @@ class CaseParts:
 
     def _counts(self) -> Any:
         comparison = self.page.comparison
-        return class_counts(PairedCase.objects.filter(comparison=comparison), comparison)
+        return class_counts(PairedCase.objects.counted().filter(comparison=comparison), comparison)
 
     def _flag_form(self) -> dict[str, Any] | None:
         if not self.may_flag:
