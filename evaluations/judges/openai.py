@@ -1,4 +1,4 @@
-"""OpenAI's models and all servers that speak its chat completions: the verdict follows a strict JSON schema."""
+"""OpenAI and all servers that speak its chat completions: the verdict follows a strict JSON schema."""
 
 from __future__ import annotations
 
