@@ -197,10 +197,7 @@ CELERY_BEAT_SCHEDULE = {
 AGENTTWIN_IN_PROCESS_AGENTS = environment.texts_by_name(
     "AGENTTWIN_IN_PROCESS_AGENTS",
     '{"my-agent": "my_package.MyAgent"}',
-    {
-        "support-refund-agent": "demo.refund.planner.SupportRefundAgent",
-        "approved-refunds-agent": "demo.approved_refunds.agent.ApprovedRefundsAgent",
-    },
+    {"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
 )
 # Agents that are asked over HTTP: agent name -> address, which may be on this machine or a private network
 # (docs/http-agents.md).

@@ -34,7 +34,6 @@ from evaluations.models.comparisons import (
     RunState,
     Side,
 )
-from evaluations.models.datasets import DatasetUse
 from evaluations.models.manual import ManualSession, ManualState
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "ComparisonState",
     "Criterion",
     "CriterionVersion",
-    "DatasetUse",
     "Example",
     "ExpectationResult",
     "Label",
