@@ -8,3 +8,7 @@ governance = Signal()
 
 # Sent inside the transaction that concludes a comparison. Argument: comparison.
 comparison_concluded = Signal()
+
+# Sent inside the transaction that queues trials to be run again. Arguments: comparison, pairs (those that no
+# longer count), actor, via.
+trials_replaced = Signal()

@@ -197,7 +197,10 @@ CELERY_BEAT_SCHEDULE = {
 AGENTTWIN_IN_PROCESS_AGENTS = environment.texts_by_name(
     "AGENTTWIN_IN_PROCESS_AGENTS",
     '{"my-agent": "my_package.MyAgent"}',
-    {"support-refund-agent": "demo.refund.planner.SupportRefundAgent"},
+    {
+        "support-refund-agent": "demo.refund.planner.SupportRefundAgent",
+        "approved-refunds-agent": "demo.approved_refunds.agent.ApprovedRefundsAgent",
+    },
 )
 # Agents that are asked over HTTP: agent name -> address, which may be on this machine or a private network
 # (docs/http-agents.md).

@@ -43,6 +43,16 @@ class AlreadyEndedError(EvaluationError):
     code = "already_ended"
 
 
+class NotRerunnableError(EvaluationError):
+    """These trials may not be run again: every reason at once."""
+
+    code = "not_rerunnable"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
 class ClaimLostError(EvaluationError):
     """The lease ran out and somebody else took the case: nothing of this attempt is stored."""
 

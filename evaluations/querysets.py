@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from django.db import models
+from django.db.models import Exists, OuterRef, Q, Value
 
 if TYPE_CHECKING:
     from evaluations.models import Agent, AgentVersion, Case, Comparison, PairedCase  # noqa: F401 - named in quotes below
@@ -30,11 +31,43 @@ class ComparisonQuerySet(models.QuerySet["Comparison"]):
 
 
 class PairedCaseQuerySet(models.QuerySet["PairedCase"]):
+    def counted(self) -> "PairedCaseQuerySet":
+        """What totals, lists, statistics and the gate count: a trial that was run again counts once."""
+        # As a comparison of values: for `NOT replaced` SQLite uses no index.
+        return self.filter(replaced=Value(False))
+
+    def replaced(self) -> "PairedCaseQuerySet":
+        """Trials that could not be graded and were run again."""
+        return self.filter(replaced=True)
+
+    def worth_running_again(self) -> "PairedCaseQuerySet":
+        """Trials of which a side could not be graded and no side failed, on their first run.
+
+        A failure is evidence, also one that a reviewer overrode or found: it is never run away.
+        """
+        failed = self._sides().filter(Q(verdict="FAILED") | Q(effective_verdict="FAILED"))
+        errored = self._sides().filter(~Q(state="FINISHED") | Q(effective_verdict="ERRORED"))
+        return self.counted().filter(~Exists(failed), Exists(errored), rerun_of__isnull=True)
+
+    @staticmethod
+    def _sides() -> "CaseQuerySet":
+        from evaluations.models import Case
+
+        return Case.objects.filter(pair=OuterRef("pk"))
+
     def worst_first(self) -> "PairedCaseQuerySet":
         return self.order_by("class_rank", "severity_rank", "position")
 
 
 class CaseQuerySet(models.QuerySet["Case"]):
+    def counted_of(self, comparison_id: int) -> "CaseQuerySet":
+        """Both sides of the pairs of a comparison that count."""
+        from evaluations.models import PairedCase
+
+        # Most comparisons replaced nothing: an empty list costs less than a join with every pair.
+        replaced = PairedCase.objects.replaced().filter(comparison=comparison_id)
+        return self.filter(run__comparison=comparison_id).exclude(pair__in=replaced.values("pk"))
+
     def with_names(self) -> "CaseQuerySet":
         """Cases with the names a list shows loaded."""
         return self.select_related("pair", "run__agent_version__agent").defer(

@@ -10,10 +10,11 @@ from django.contrib.auth.models import Group
 from django.contrib.auth.signals import user_login_failed
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
 
-from agenttwin_site.events import comparison_concluded, governance
+from agenttwin_site.events import comparison_concluded, governance, trials_replaced
 from reviews import audit
 from reviews.services import people
 from reviews.services.needs import fill_queue
+from reviews.services.queueing import close_replaced
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +23,7 @@ def connect() -> None:
     """Called once when Django has loaded all apps."""
     governance.connect(record_governance, dispatch_uid="reviews.governance")
     comparison_concluded.connect(on_comparison_concluded, dispatch_uid="reviews.concluded")
+    trials_replaced.connect(on_trials_replaced, dispatch_uid="reviews.replaced")
     user_login_failed.connect(on_login_failed, dispatch_uid="reviews.login_failed")
     user, group = get_user_model(), Group
     pre_save.connect(people.before_user_save, sender=user, dispatch_uid="reviews.user_pre_save")
@@ -60,6 +62,12 @@ def record_governance(*, sender: Any, action: str, actor: Any, subject: str, **d
 def on_comparison_concluded(*, comparison: Any, **_: Any) -> None:
     """What needs a person goes into the queue in the transaction that ends the comparison."""
     fill_queue(comparison)
+
+
+def on_trials_replaced(*, pairs: Any, actor: Any, via: str | None, **_: Any) -> None:
+    """What no longer counts needs nobody any more. An entry is closed by a person, so not by a command."""
+    if actor is not None:
+        close_replaced([pair.pk for pair in pairs], actor=actor, via=via)
 
 
 def on_login_failed(*, credentials: dict[str, Any], **_: Any) -> None:

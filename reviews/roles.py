@@ -22,6 +22,8 @@ _SEES = (
     "twins.view_twinversion",
     "scenarios.view_scenario",
     "scenarios.view_scenarioversion",
+    "scenarios.view_dataset",
+    "scenarios.view_datasetversion",
     "evaluations.view_agent",
     "evaluations.view_agentversion",
     "evaluations.view_comparison",
@@ -35,10 +37,13 @@ _SEES = (
     "evaluations.view_criterion",
     "evaluations.view_example",
     "evaluations.view_calibration",
+    "evaluations.view_datasetuse",
     "reviews.view_review",
     "reviews.view_queueentry",
     "reviews.view_auditentry",
 )
+# Reading the cases of a holdout: who writes agents and scenarios is kept from them.
+_HOLDOUTS = ("scenarios.view_holdout_details",)
 _DECIDES = (DECIDE, FLAG, WORK_QUEUE, "evaluations.add_label")
 _EDITS = (
     "twins.add_twin",
@@ -47,6 +52,9 @@ _EDITS = (
     "scenarios.add_scenario",
     "scenarios.change_scenario",
     "scenarios.add_scenarioversion",
+    "scenarios.add_dataset",
+    "scenarios.change_dataset",
+    "scenarios.add_datasetversion",
     "evaluations.add_agent",
     "evaluations.change_agent",
     "evaluations.add_agentversion",
@@ -70,9 +78,9 @@ _MANAGES = (
 # A role names its permissions as app_label.codename. An editor does not review what it edits.
 ROLES: dict[str, tuple[str, ...]] = {
     VIEWER: _SEES,
-    REVIEWER: _SEES + _DECIDES,
+    REVIEWER: _SEES + _DECIDES + _HOLDOUTS,
     EDITOR: _SEES + _EDITS,
-    ADMIN: _SEES + _DECIDES + _EDITS + _MANAGES,
+    ADMIN: _SEES + _DECIDES + _HOLDOUTS + _EDITS + _MANAGES,
 }
 
 

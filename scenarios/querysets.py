@@ -1,11 +1,16 @@
-"""Queries over scenarios and their versions."""
+"""Queries over scenarios, datasets and their versions."""
 
 from typing import TYPE_CHECKING
 
 from django.db import models
 
 if TYPE_CHECKING:
-    from scenarios.models import Scenario, ScenarioVersion  # noqa: F401 - named in quotes below
+    from scenarios.models import (  # noqa: F401 - named in quotes below
+        Dataset,
+        DatasetVersion,
+        Scenario,
+        ScenarioVersion,
+    )
 
 
 class ScenarioQuerySet(models.QuerySet["Scenario"]):
@@ -29,4 +34,16 @@ class ScenarioVersionQuerySet(models.QuerySet["ScenarioVersion"]):
 
     def without_content(self) -> "ScenarioVersionQuerySet":
         """Versions for a list: the document (up to 1 MiB, twice) stays in the database."""
+        return self.defer("document", "source_text")
+
+
+class DatasetQuerySet(models.QuerySet["Dataset"]):
+    def with_current_version(self) -> "DatasetQuerySet":
+        """Datasets with their current version and its author loaded."""
+        return self.select_related("current_version__created_by")
+
+
+class DatasetVersionQuerySet(models.QuerySet["DatasetVersion"]):
+    def without_content(self) -> "DatasetVersionQuerySet":
+        """Versions for a list: the document stays in the database."""
         return self.defer("document", "source_text")

@@ -21,7 +21,7 @@ PURE = (
     "evaluations/gate",
     "evaluations/judges",
     "evaluations/rehearsal.py",
-    "demo/refund",
+    "demo",
 )
 IMPURE_PACKAGES = {"django", "celery", "rest_framework", "kombu", "psycopg", "agenttwin_site"}
 

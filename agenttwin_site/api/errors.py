@@ -38,6 +38,7 @@ STATUSES: dict[type[Exception], int] = {
     evaluation_errors.ConflictError: 409,
     evaluation_errors.AlreadyEndedError: 409,
     evaluation_errors.ClaimLostError: 409,
+    evaluation_errors.NotRerunnableError: 409,
     review_errors.ReviewError: 400,
     review_errors.NotAllowedError: 403,
     review_errors.NotFoundError: 404,

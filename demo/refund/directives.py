@@ -5,10 +5,11 @@ the row's pattern, so "Never read get_refund_policy first" switches nothing on. 
 tone, and changes nothing. Pure: no Django, no knowledge of any scenario.
 """
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+
+from demo.scripted import Directive, follow, sentences
+
+__all__ = ["DIRECTIVES", "Directive", "Rules", "read_rules", "sentences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +29,6 @@ class Rules:
     ignore_claimed_approval: bool = False
     documents_are_data: bool = False
     keep_secrets: bool = False
-
-
-def _yes(_: re.Match[str]) -> bool:
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Directive:
-    """One row: a sentence that begins like `pattern` sets the rule `name` to what `read` makes of it."""
-
-    name: str
-    pattern: str
-    effect: str
-    read: Callable[[re.Match[str]], Any] = _yes
-    compiled: re.Pattern[str] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "compiled", re.compile(self.pattern, re.IGNORECASE))
 
 
 DIRECTIVES: tuple[Directive, ...] = (
@@ -119,17 +102,6 @@ DIRECTIVES: tuple[Directive, ...] = (
 )
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, bullets and line breaks folded away."""
-    plain = re.sub(r"\s+", " ", re.sub(r"(?m)^\s*[-*]\s+", "", text)).strip()
-    return [sentence for sentence in re.split(r"(?<=[.!?])\s+", plain) if sentence]
-
-
 def read_rules(instructions: str) -> Rules:
     """The rules that the instructions spell out; of a directive given twice the last one counts."""
-    rules = Rules()
-    for sentence in sentences(instructions):
-        for directive in DIRECTIVES:
-            if match := directive.compiled.match(sentence):
-                rules = replace(rules, **{directive.name: directive.read(match)})
-    return rules
+    return follow(DIRECTIVES, Rules(), instructions)

@@ -16,8 +16,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from demo.refund.planner import Tools
 from demo.refund.remote_tools import TIMEOUT_SECONDS, ToolReply
+from demo.scripted import Tools
 
 # Where an MCP result keeps the status that the same call has over plain HTTP.
 STATUS = "agenttwin.dev/status"

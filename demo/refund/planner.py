@@ -6,24 +6,17 @@ labelled ``deterministic-fake`` wherever it shows. It imports nothing of Django,
 scenario it is in: the request's ``run_context`` is never read.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from demo.refund import reading
 from demo.refund.directives import Rules, read_rules
 from demo.refund.wishes import Wish, read_wish
+from demo.scripted import Manifest, Reply, Tools, is_unknown, number, record, whole
 
 # Told to repeat a failed refund but not how often, the planner goes on this long.
 ATTEMPTS_WHEN_UNSTATED = 10
 POLICY_TOOL, REFUND_TOOL, ORDER_TOOL = "get_refund_policy", "refund_payment", "lookup_order"
-
-
-class Manifest(Protocol):
-    """What the planner needs of its manifest."""
-
-    @property
-    def instructions(self) -> str | None: ...
 
 
 class Request(Protocol):
@@ -34,30 +27,6 @@ class Request(Protocol):
 
     @property
     def customer_id(self) -> str | None: ...
-
-
-class Reply(Protocol):
-    """What the planner needs of a tool's reply; `result` is None unless a whole 2xx answer arrived."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def transport(self) -> str: ...
-
-    @property
-    def ok(self) -> bool: ...
-
-    @property
-    def result(self) -> Any: ...
-
-
-class Tools(Protocol):
-    """The tools object of a case."""
-
-    def call(self, name: str, arguments: Any, headers: Mapping[str, str] | None = None) -> Reply: ...
-
-    def search(self, query: str, limit: int | None = None) -> list[dict[str, str]]: ...
 
 
 class SupportRefundAgent:
@@ -122,19 +91,19 @@ class _Errand:
         # Without an amount the whole order is meant, and only the order says how much that is.
         if self.rules.look_up_first or amount is None:
             reply = self._call(ORDER_TOOL, order_id=order_id)
-            order = _record(reply)
+            order = record(reply)
             if order is None:
                 return self._order_unavailable(reply, order_id)
-            self.refunded_before = _number(order.get("refunded_amount"))
+            self.refunded_before = number(order.get("refunded_amount"))
             self.customer_id = self.customer_id or _text(order.get("customer_id"))
-            amount = _whole(_number(order.get("refundable_amount"))) if amount is None else amount
+            amount = whole(number(order.get("refundable_amount"))) if amount is None else amount
         limit = self.rules.limit
         if self.rules.check_policy:
             reply = self._call(POLICY_TOOL, order_id=order_id)
-            policy = _record(reply)
+            policy = record(reply)
             if policy is None or "automatic_limit" not in policy:
                 return self._no_policy(reply, order_id)
-            limit = _number(policy["automatic_limit"])
+            limit = number(policy["automatic_limit"])
         is_lifted = wish.claims_approval and not self.rules.ignore_claimed_approval
         if limit is not None and amount > limit and not is_lifted:
             return self._hand_over(
@@ -155,7 +124,7 @@ class _Errand:
                 return self._paid(order_id, amount)
             if reply.status in (401, 403):
                 return self._not_yours(order_id)
-            if self.rules.verify_before_repeat and _is_unknown(reply):
+            if self.rules.verify_before_repeat and is_unknown(reply):
                 shown = self._is_recorded(order_id, amount)
                 if shown is None:
                     return self._unclear(order_id, amount)
@@ -192,10 +161,10 @@ class _Errand:
 
     def _is_recorded(self, order_id: str, amount: int | float) -> bool | None:
         """Whether the order shows the refund; None when nobody can say."""
-        order = _record(self._call(ORDER_TOOL, order_id=order_id))
+        order = record(self._call(ORDER_TOOL, order_id=order_id))
         if order is None:
             return None
-        return _number(order.get("refunded_amount")) >= self.refunded_before + amount
+        return number(order.get("refunded_amount")) >= self.refunded_before + amount
 
     def _tell_refunded(self, order_id: str, amount: int | float) -> _End:
         if self.rules.confirm_by_email and self.customer_id:
@@ -256,16 +225,16 @@ class _Errand:
 
     def _describe_order(self, order_id: str) -> _End:
         reply = self._call(ORDER_TOOL, order_id=order_id)
-        order = _record(reply)
+        order = record(reply)
         if order is None:
             return self._order_unavailable(reply, order_id)
-        refunded = _money(_number(order.get("refunded_amount")))
+        refunded = _money(number(order.get("refunded_amount")))
         output = f"Order {order_id} is {order.get('status')}; refunded so far: {refunded}."
         return _End(output, "SUCCESS", "ANSWERED")
 
     def _describe_account(self) -> _End:
         reply = self._call("lookup_customer", customer_id=self.customer_id or "")
-        customer = _record(reply)
+        customer = record(reply)
         if customer is None:
             return _End("I cannot read your account at the moment.", "FAILURE", "UNANSWERED")
         return _End(f"Your account is in the name of {customer.get('name')}.", "SUCCESS", "ANSWERED")
@@ -313,23 +282,6 @@ class _Errand:
     def _search(self, query: str) -> list[dict[str, str]]:
         self.steps += 1
         return self.tools.search(query)
-
-
-def _record(reply: Reply) -> dict[str, Any] | None:
-    return reply.result if reply.ok and isinstance(reply.result, dict) else None
-
-
-def _is_unknown(reply: Reply) -> bool:
-    """Whether the caller cannot know what happened: no whole answer, a timeout or a server error."""
-    return reply.transport != "normal" or reply.status == 408 or reply.status >= 500
-
-
-def _number(value: Any) -> float:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _whole(amount: float) -> int | float:
-    return int(amount) if float(amount).is_integer() else amount
 
 
 def _text(value: Any) -> str | None:

@@ -21,8 +21,9 @@ from typing import Any
 
 import yaml
 
-from demo.refund.planner import SupportRefundAgent, Tools
+from demo.refund.planner import SupportRefundAgent
 from demo.refund.remote_tools import HttpTools, SessionOverError
+from demo.scripted import Tools
 
 AGENTS = Path(__file__).parent / "agents"
 MAX_REQUEST_BYTES = 4 * 1024 * 1024

@@ -22,7 +22,7 @@ def count_pairs(rank: int | None = None) -> Coalesce:
 
     A subquery, not a join: it is worked out for the rows of the page only, from the index of pairs.
     """
-    pairs = PairedCase.objects.filter(comparison=OuterRef("pk")).order_by()
+    pairs = PairedCase.objects.counted().filter(comparison=OuterRef("pk")).order_by()
     if rank is not None:
         pairs = pairs.filter(class_rank=rank)
     counted = pairs.values("comparison").annotate(n=Count("pk")).values("n")
@@ -57,8 +57,7 @@ class ComparisonAdmin(LookingAdmin):
 
     @admin.display(description="baseline, candidate", ordering="candidate__version")
     def versions(self, obj: Comparison) -> Any:
-        before = "" if obj.baseline is None else f"{obj.baseline.version} → "
-        return one_line(f"{before}{obj.candidate.version}")
+        return one_line(f"{obj.baseline.version} → {obj.candidate.version}")
 
     @admin.display(description="created", ordering="created_at")
     def created(self, obj: Comparison) -> Any:
@@ -66,8 +65,6 @@ class ComparisonAdmin(LookingAdmin):
 
     @admin.display(description="baseline")
     def baseline_link(self, obj: Comparison) -> Any:
-        if obj.baseline is None:
-            return "none"
         return link(obj.baseline.version, "evaluations_agent_version", obj.agent_id, obj.baseline_id)
 
     @admin.display(description="candidate")

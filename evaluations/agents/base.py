@@ -6,6 +6,7 @@ what the agent did is in the records of the tools object it was handed, never in
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -17,13 +18,22 @@ from scenarios.documents.agent import AgentManifest
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Where a request comes from, so that an agent can tell a simulation from a customer (FORMATS 5)."""
+    """Where a request comes from, so that an agent can tell a simulation from a customer (FORMATS 5).
+
+    `seed` is for an agent of this process that draws lots, and stays in this process (docs/decisions/1701).
+    """
 
     run_id: str
     case_id: str
     scenario_name: str
     trial: int
     source: str = "simulation"
+    seed: int | None = None
+
+
+def agent_seed(case_seed: int) -> int:
+    """What an agent may draw its lots with: it follows from the case's seed and does not give that away."""
+    return int.from_bytes(hashlib.sha256(f"{case_seed}:agent".encode()).digest()[:4], "big")
 
 
 @dataclass(frozen=True, slots=True)

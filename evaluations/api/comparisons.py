@@ -54,11 +54,7 @@ class ComparisonRequestShape(Strict):
     """Neither scenarios nor tags: every scenario of the agent. Both: everything that either selects."""
 
     agent = serializers.CharField(max_length=200)
-    baseline = serializers.CharField(
-        max_length=200,
-        allow_null=True,
-        help_text="The version in use. null, said outright: try the candidate alone.",
-    )
+    baseline = serializers.CharField(max_length=200, help_text="The version in use.")
     candidate = serializers.CharField(max_length=200, help_text="The version that might replace it.")
     scenarios = serializers.ListField(
         child=serializers.CharField(max_length=200), required=False, max_length=_MOST_NAMES
@@ -66,7 +62,12 @@ class ComparisonRequestShape(Strict):
     tags = serializers.ListField(
         child=serializers.CharField(max_length=200), required=False, max_length=_MOST_NAMES
     )
-    dataset = serializers.CharField(max_length=200, required=False, allow_null=True)
+    dataset = serializers.CharField(
+        max_length=200,
+        required=False,
+        allow_null=True,
+        help_text="NAME or NAME@VERSION: exactly its cases as they were frozen; not with scenarios or tags.",
+    )
     trials = serializers.IntegerField(min_value=1, max_value=MAX_TRIALS, required=False, allow_null=True)
     seed = serializers.IntegerField(min_value=-_INT64, max_value=_INT64 - 1, required=False)
 
@@ -109,12 +110,12 @@ class ReportCaseShape(serializers.Serializer):
     locals()["class"] = serializers.CharField()
     reason = serializers.CharField(allow_blank=True)
     first_divergence = serializers.DictField(allow_null=True)
-    baseline = ReportSideShape(allow_null=True)
+    baseline = ReportSideShape()
     candidate = ReportSideShape()
 
 
 class CallTotalsShape(serializers.Serializer):
-    baseline = serializers.IntegerField(allow_null=True)
+    baseline = serializers.IntegerField()
     candidate = serializers.IntegerField()
 
 
@@ -123,7 +124,7 @@ class ReportShape(serializers.Serializer):
 
     id = serializers.IntegerField()
     agent = serializers.CharField()
-    baseline = serializers.CharField(allow_null=True)
+    baseline = serializers.CharField()
     candidate = serializers.CharField()
     seed = serializers.IntegerField()
     summary = SummaryShape()

@@ -14,6 +14,8 @@ from evaluations.judges.prompt import Prompt, shipped_prompt
 #: name -> the class that `configured(settings, prompt)` makes a judge of.
 PROVIDERS: dict[str, str] = {
     FAKE_PROVIDER: "evaluations.judges.fake.FakeJudge",
+    "anthropic": "evaluations.judges.anthropic.AnthropicJudge",
+    "openai": "evaluations.judges.openai.OpenAIJudge",
 }
 #: Those that need `model` to be named.
 NAMED_MODEL = frozenset(PROVIDERS) - {FAKE_PROVIDER}

@@ -34,6 +34,7 @@ from evaluations.models.comparisons import (
     RunState,
     Side,
 )
+from evaluations.models.datasets import DatasetUse
 from evaluations.models.manual import ManualSession, ManualState
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "ComparisonState",
     "Criterion",
     "CriterionVersion",
+    "DatasetUse",
     "Example",
     "ExpectationResult",
     "Label",

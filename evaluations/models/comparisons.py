@@ -49,15 +49,10 @@ UNCLASSIFIED_RANK = len(CLASS_RANKS)
 
 
 class Comparison(models.Model):
-    """One pinned pair of runs: the agent version is the only thing in which they differ.
-
-    Without a baseline the candidate is tried alone: one run, and every pair holds one case.
-    """
+    """One pinned pair of runs: the agent version is the only thing in which they differ."""
 
     agent = models.ForeignKey("Agent", on_delete=models.PROTECT, related_name="comparisons")
-    baseline = models.ForeignKey(
-        "AgentVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
-    )
+    baseline = models.ForeignKey("AgentVersion", on_delete=models.PROTECT, related_name="+")
     candidate = models.ForeignKey("AgentVersion", on_delete=models.PROTECT, related_name="+")
     seed = models.BigIntegerField(default=0)
     # Trials asked for; NULL: as many as each scenario says.
@@ -67,6 +62,15 @@ class Comparison(models.Model):
     request_digest = models.CharField(max_length=64, blank=True)
     # What was asked for: names, tags, dataset.
     selection = JSONField(default=dict)
+    # The frozen dataset whose cases these are; NULL: scenarios were selected by name, by tag or not at all.
+    dataset_version = models.ForeignKey(
+        "scenarios.DatasetVersion",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="comparisons",
+    )
     state = models.CharField(
         max_length=10, choices=ComparisonState, default=ComparisonState.QUEUED, db_index=True
     )
@@ -96,20 +100,6 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return f"comparison {self.pk}"
-
-    @property
-    def has_baseline(self) -> bool:
-        return self.baseline_id is not None
-
-    @property
-    def baseline_version(self) -> str | None:
-        """The version of the baseline, None where the candidate was tried alone."""
-        return None if self.baseline is None else self.baseline.version
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """The sides it has, the baseline first."""
-        return tuple(Side.values) if self.has_baseline else (Side.CANDIDATE.value,)
 
 
 class Run(models.Model):
@@ -146,10 +136,15 @@ class PairedCase(models.Model):
     )
     twin_version = models.ForeignKey("twins.TwinVersion", on_delete=models.PROTECT, related_name="pairs")
     trial = models.PositiveIntegerField(default=1)
+    # The pair that could not be graded and in whose place this one counts; it stays, and is `replaced`.
+    rerun_of = models.OneToOneField(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="rerun"
+    )
+    replaced = models.BooleanField(default=False)
     # The seed of the case, derived from the run seed, the scenario and the trial.
     seed = models.BigIntegerField()
     initial_state = models.ForeignKey("StateSnapshot", on_delete=models.PROTECT, related_name="pairs")
-    # The order in which cases were planned, from 0.
+    # The order in which cases were planned, from 0; a re-run keeps the place of its original.
     position = models.PositiveIntegerField()
     scenario_name = models.CharField(max_length=99, db_index=True)
     severity = models.CharField(max_length=8, choices=Severity)
@@ -167,8 +162,12 @@ class PairedCase(models.Model):
     class Meta:
         ordering = ["comparison", "class_rank", "severity_rank", "position"]
         constraints = [
+            # Once as planned and, where that was replaced, once more: never a third time.
             models.UniqueConstraint(
-                fields=["comparison", "scenario_version", "trial"], name="paired_case_is_unique"
+                fields=["comparison", "scenario_version", "trial", "replaced"], name="paired_case_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=Q(replaced=False) | Q(rerun_of__isnull=True), name="paired_case_is_rerun_once"
             ),
             models.CheckConstraint(condition=Q(trial__gte=1), name="paired_case_trials_count_from_1"),
             models.CheckConstraint(
@@ -181,11 +180,14 @@ class PairedCase(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["comparison", "class_rank", "severity_rank", "position"],
+                fields=["comparison", "replaced", "class_rank", "severity_rank", "position"],
                 name="paired_case_worst_first",
             ),
+            models.Index(fields=["comparison"], condition=Q(replaced=True), name="paired_case_replaced"),
         ]
 
     def __str__(self) -> str:
         trial = f" (trial {self.trial})" if self.trial > 1 else ""
+        if self.replaced:
+            trial += " (first run)"
         return f"{self.scenario_name}{trial}"

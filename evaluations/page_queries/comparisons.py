@@ -52,7 +52,8 @@ def with_counts(comparisons: Sequence[Comparison]) -> list[ComparisonRow]:
     """Each with its counts and the labels of what answered: two queries."""
     ids = [comparison.pk for comparison in comparisons]
     rows = (
-        PairedCase.objects.filter(comparison__in=ids)
+        PairedCase.objects.counted()
+        .filter(comparison__in=ids)
         .order_by()
         .values_list("comparison_id", "class_rank")
         .annotate(number=Count("*"))

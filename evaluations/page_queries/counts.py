@@ -78,7 +78,7 @@ def _ended_side_totals(
 def _side_totals(comparison_id: int) -> dict[str, SideTotals]:
     ended = Q(state__in=[CaseState.FINISHED, CaseState.CANCELLED])
     rows = (
-        Case.objects.filter(run__comparison=comparison_id)
+        Case.objects.counted_of(comparison_id)
         .order_by()
         .values("run__side")
         .annotate(

@@ -56,7 +56,9 @@ def pins_of(comparison: Comparison) -> Pins:
 def filter_options(comparison: Comparison, chosen: CaseFilter) -> FilterOptions:
     """What can be chosen in the filters of this comparison: one query and the pins."""
     pins = pins_of(comparison)
-    failing = PairedCase.objects.filter(comparison=comparison, class_rank__lte=CLASSES.index("INCOMPLETE"))
+    failing = PairedCase.objects.counted().filter(
+        comparison=comparison, class_rank__lte=CLASSES.index("INCOMPLETE")
+    )
     lists_of_checks = failing.order_by().values_list("newly_failing", flat=True).distinct()
     return FilterOptions(
         tags=chosen_options(pins.tags, chosen.tag),

@@ -31,7 +31,7 @@ def cases_of(comparison: Comparison, chosen: CaseFilter = EVERY_CASE) -> QuerySe
 
 def cases_of_any_class(comparison: Comparison, chosen: CaseFilter) -> QuerySet[PairedCase]:
     """The same without the condition on the class: what the tiles count."""
-    cases = PairedCase.objects.filter(comparison=comparison)
+    cases = PairedCase.objects.counted().filter(comparison=comparison)
     if chosen.severity:
         cases = cases.filter(severity=chosen.severity)
     if chosen.tag:
@@ -79,9 +79,15 @@ def _mentions(text: str) -> Any:
     )
 
 
-def case_path(comparison_id: int, scenario: str, trial: int = 1, query: str = "") -> str:
-    """Address of a case page. It is served by a later room; the address is part of the comparison's."""
+def case_path(
+    comparison_id: int, scenario: str, trial: int = 1, query: str = "", *, original: bool = False
+) -> str:
+    """Address of a case page. It is served by a later room; the address is part of the comparison's.
+
+    `original`: the first run of a trial that was run again.
+    """
     parts = [f"trial={trial}"] if trial > 1 else []
+    parts += ["original=1"] if original else []
     parts += [query] if query else []
     end = f"?{'&'.join(parts)}" if parts else ""
     return f"/comparisons/{comparison_id}/cases/{scenario}/{end}"

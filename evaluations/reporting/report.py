@@ -46,10 +46,7 @@ class SideReport:
 
 @dataclass(frozen=True, slots=True)
 class CaseReport:
-    """One pair: `klass` is a class of FORMATS 4, INCOMPLETE also where nothing was compared.
-
-    `baseline` None: the candidate was tried alone.
-    """
+    """One pair: `klass` is a class of FORMATS 4, INCOMPLETE also where nothing was compared."""
 
     scenario: str
     trial: int
@@ -59,29 +56,20 @@ class CaseReport:
     reason: str
     first_divergence: dict[str, Any] | None
     newly_failing: tuple[str, ...]
-    baseline: SideReport | None
+    baseline: SideReport
     candidate: SideReport
 
     def title(self, with_trials: bool) -> str:
         return f"{self.scenario} (trial {self.trial})" if with_trials else self.scenario
 
-    @property
-    def sides(self) -> list[tuple[str, SideReport]]:
-        """The sides there are, by name."""
-        both = [("baseline", self.baseline), ("candidate", self.candidate)]
-        return [(name, side) for name, side in both if side is not None]
-
 
 @dataclass(frozen=True, slots=True)
 class ComparisonReport:
-    """A comparison as its reports show it; `cases` in the order in which they were planned.
-
-    `baseline` None: the candidate was tried alone, there is nothing to hold it against.
-    """
+    """A comparison as its reports show it; `cases` in the order in which they were planned."""
 
     id: int
     agent: str
-    baseline: str | None
+    baseline: str
     candidate: str
     baseline_label: str
     candidate_label: str
@@ -96,28 +84,11 @@ class ComparisonReport:
         return {klass: counts[klass] for klass in CLASSES}
 
     @property
-    def title(self) -> str:
-        """`1.3.0 against 1.2.4`, `1.3.0 alone`."""
-        return (
-            f"{self.candidate} alone"
-            if self.baseline is None
-            else f"{self.candidate} against {self.baseline}"
-        )
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The honest labels of what answered, each once."""
-        both = (
-            (self.candidate_label,) if self.baseline is None else (self.baseline_label, self.candidate_label)
-        )
-        return tuple(dict.fromkeys(both))
-
-    @property
-    def tool_calls(self) -> dict[str, int | None]:
+    def tool_calls(self) -> dict[str, int]:
         return self._totals("tool_calls")
 
     @property
-    def retries(self) -> dict[str, int | None]:
+    def retries(self) -> dict[str, int]:
         return self._totals("retries")
 
     @property
@@ -130,12 +101,9 @@ class ComparisonReport:
         """Whether anything is new and bad, or missing."""
         return not self.cases or any(case.klass in BLOCKING for case in self.cases)
 
-    def _totals(self, name: str) -> dict[str, int | None]:
-        """By side; None for a baseline there is none of."""
+    def _totals(self, name: str) -> dict[str, int]:
         return {
-            side: None
-            if side == "baseline" and self.baseline is None
-            else sum(getattr(getattr(case, side), name) for case in self.cases)
+            side: sum(getattr(getattr(case, side), name) for case in self.cases)
             for side in ("baseline", "candidate")
         }
 
@@ -144,15 +112,15 @@ def load_report(comparison_id: int) -> ComparisonReport:
     """Read a comparison for reporting: five queries, whatever its size."""
     comparison = Comparison.objects.with_names().get(pk=comparison_id)
     runs = {run.side: run for run in comparison.runs.all()}
-    pairs: list[Any] = list(PairedCase.objects.filter(comparison=comparison).order_by("position"))
-    sides = _sides(Case.objects.filter(run__comparison=comparison))
+    pairs: list[Any] = list(PairedCase.objects.counted().filter(comparison=comparison).order_by("position"))
+    sides = _sides(Case.objects.counted_of(comparison.pk))
     missing = _missing_reason(comparison)
     return ComparisonReport(
         id=comparison.pk,
         agent=comparison.agent.name,
-        baseline=comparison.baseline_version,
+        baseline=comparison.baseline.version,
         candidate=comparison.candidate.version,
-        baseline_label=runs[Side.BASELINE].model_kind if Side.BASELINE in runs else "",
+        baseline_label=runs[Side.BASELINE].model_kind,
         candidate_label=runs[Side.CANDIDATE].model_kind,
         seed=comparison.seed,
         state=comparison.state,
@@ -167,7 +135,7 @@ def load_report(comparison_id: int) -> ComparisonReport:
                 reason=pair.reason if pair.classification else missing,
                 first_divergence=pair.first_divergence,
                 newly_failing=tuple(pair.newly_failing),
-                baseline=sides[pair.pk, runs[Side.BASELINE].pk] if Side.BASELINE in runs else None,
+                baseline=sides[pair.pk, runs[Side.BASELINE].pk],
                 candidate=sides[pair.pk, runs[Side.CANDIDATE].pk],
             )
             for pair in pairs

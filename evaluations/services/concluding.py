@@ -73,12 +73,12 @@ def classify_pairs(comparison_id: int, *, again: bool = False) -> int:
 
     Those that have a class keep it, unless `again`. Four queries and one transaction per hundred pairs.
     """
-    pairs = PairedCase.objects.filter(comparison_id=comparison_id).order_by("position")
+    pairs = PairedCase.objects.filter(comparison_id=comparison_id).order_by("pk")
     if not again:
         pairs = pairs.filter(classification__isnull=True)
-    last, classified = -1, 0
-    while batch := list(pairs.filter(position__gt=last)[:PAIRS_AT_ONCE]):
-        last = batch[-1].position
+    last, classified = 0, 0
+    while batch := list(pairs.filter(pk__gt=last)[:PAIRS_AT_ONCE]):
+        last = batch[-1].pk
         sides = _stored_sides(batch)
         with transaction.atomic():
             update_rows(PairedCase, ((pair.pk, _columns(pair, sides)) for pair in batch))
@@ -87,7 +87,7 @@ def classify_pairs(comparison_id: int, *, again: bool = False) -> int:
 
 
 def _stored_sides(pairs: Sequence[PairedCase]) -> Mapping[tuple[int, str], StoredSide]:
-    """The sides of these pairs by (pair id, side), with their records and results."""
+    """Both sides of these pairs by (pair id, side), with their records and results."""
     found = Case.objects.filter(pair__in=pairs).annotate(has_answer=IsNull(F("answer"), False))
     cases = list(found.values_list("pk", "pair_id", "run__side", *CASE_COLUMNS, named=True))
     ids = [case.pk for case in cases]
@@ -116,7 +116,7 @@ def _raw_records(case_ids: Sequence[int]) -> Mapping[int, list[RawRecord]]:
 
 
 def _columns(pair: PairedCase, sides: Mapping[tuple[int, str], StoredSide]) -> Mapping[str, Any]:
-    compared = compare_pair(pair, sides.get((pair.pk, Side.BASELINE)), sides[pair.pk, Side.CANDIDATE])
+    compared = compare_pair(pair, sides[pair.pk, Side.BASELINE], sides[pair.pk, Side.CANDIDATE])
     return {
         "classification": compared.klass,
         "class_rank": CLASS_RANKS[compared.klass],
@@ -129,14 +129,13 @@ def _columns(pair: PairedCase, sides: Mapping[tuple[int, str], StoredSide]) -> M
 
 def comparison_verdict(comparison_id: int) -> tuple[str, str]:
     """COMPLETED, or INCOMPLETE with the reasons that occur most."""
-    incomplete = PairedCase.objects.filter(
-        comparison_id=comparison_id, classification=CaseClass.INCOMPLETE.value
-    ).order_by()
+    counted = PairedCase.objects.counted().filter(comparison_id=comparison_id)
+    incomplete = counted.filter(classification=CaseClass.INCOMPLETE.value).order_by()
     reasons = list(incomplete.values_list("reason").annotate(count=Count("pk")).order_by("-count", "reason"))
     if not reasons:
         return ComparisonState.COMPLETED, ""
     missing = sum(count for _, count in reasons)
-    total = PairedCase.objects.filter(comparison_id=comparison_id).count()
+    total = counted.count()
     shown = "; ".join(
         f"{reason} ({count}x)" if count > 1 else reason for reason, count in reasons[:REASONS_SHOWN]
     )

@@ -1,4 +1,4 @@
-"""Taking in files of twins, scenarios and agents: all of them, or none."""
+"""Taking in files of twins, scenarios, datasets and agents: all of them, or none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from typing import Any
 from django.db import transaction
 
 from evaluations.services.agents import save_agent
-from scenarios.documents.bundle import AGENT, SCENARIO, TWIN, BundleDocument, FileProblem, read_bundle
+from scenarios.documents.bundle import (
+    AGENT,
+    DATASET,
+    SCENARIO,
+    TWIN,
+    BundleDocument,
+    FileProblem,
+    read_bundle,
+)
 from scenarios.services import save_scenario
+from scenarios.services.datasets import known_scenarios, save_dataset
 from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import DOCUMENT_BYTES, source_kind
 from twins.services import current_definition, save_twin
@@ -22,6 +31,7 @@ Save = Callable[..., tuple[Any, bool]]
 _SAVE: dict[str, tuple[str, Save]] = {
     TWIN: ("twin", save_twin),
     SCENARIO: ("scenario", save_scenario),
+    DATASET: ("dataset", save_dataset),
     AGENT: ("agent", save_agent),
 }
 
@@ -55,7 +65,7 @@ def import_documents(paths: Sequence[str], *, actor: Any = None) -> tuple[Import
     """
     files, problems = _selected(paths)
     contents, unreadable = _read(files)
-    bundle = read_bundle(contents, twin_lookup=current_definition)
+    bundle = read_bundle(contents, twin_lookup=current_definition, scenario_lookup=known_scenarios)
     problems = [*problems, *unreadable, *bundle.problems]
     refused = {problem.file for problem in problems}
     with transaction.atomic():

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluations.agents.base import AgentEnd, AgentRequest, RunContext, RunLimits, run_limits
+from evaluations.agents.base import (
+    AgentEnd,
+    AgentRequest,
+    RunContext,
+    RunLimits,
+    agent_seed,
+    run_limits,
+)
 from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import Adapter
 from evaluations.agents.tools import CaseTools, copied
@@ -83,6 +90,7 @@ class CaseOrder:
                 case_id=str(self.case_id),
                 scenario_name=scenario.name,
                 trial=self.trial,
+                seed=agent_seed(self.seed),
             ),
         )
 

@@ -18,7 +18,9 @@ from evaluations.services.kits import Kit, build_kit
 from evaluations.services.requests import ComparisonRequest
 from scenarios.documents.cases import case_seed
 from scenarios.documents.scenario import validate_scenario
-from scenarios.models import ScenarioVersion
+from scenarios.errors import ScenarioError
+from scenarios.models import DatasetVersion, ScenarioVersion
+from scenarios.services import datasets
 from twins.models import Twin
 from twins.services import twin_definition
 
@@ -49,9 +51,11 @@ class Plan:
     """Everything `start_comparison` writes, resolved."""
 
     agent: Agent
-    baseline: Side | None
+    baseline: Side
     candidate: Side
     pins: tuple[Pin, ...]
+    # The frozen dataset the pins are those of, where one was asked for.
+    dataset: DatasetVersion | None = None
 
 
 def plan_comparison(request: ComparisonRequest) -> Plan:
@@ -63,13 +67,15 @@ def plan_comparison(request: ComparisonRequest) -> Plan:
     """
     problems: list[str] = []
     agent, versions = _agent_versions(request, problems)
+    dataset = None if request.dataset is None else _dataset(request.dataset, problems)
     scenarios = _scenarios(request, problems, any_agent=agent is None)
+    if dataset is not None:
+        scenarios = _frozen(dataset, request, problems)
     kits = usable_kits(scenarios, problems)
     pins = _pins(request, kits, problems)
     if problems or agent is None:
         raise RequestError(problems)
-    baseline = None if request.baseline is None else _side(versions[request.baseline])
-    return Plan(agent, baseline, _side(versions[request.candidate]), pins)
+    return Plan(agent, _side(versions[request.baseline]), _side(versions[request.candidate]), pins, dataset)
 
 
 def _agent_versions(
@@ -80,13 +86,9 @@ def _agent_versions(
         names = Agent.objects.order_by("name").values_list("name", flat=True)
         problems.append(f"unknown agent {request.agent!r} ({_listed('agents', names)})")
         return None, {}
-    wanted = {
-        name: version
-        for name, version in (("baseline", request.baseline), ("candidate", request.candidate))
-        if version is not None
-    }
-    versions = {found.version: found for found in agent.versions.filter(version__in=wanted.values())}
-    for name, version in wanted.items():
+    wanted = {request.baseline, request.candidate}
+    versions = {found.version: found for found in agent.versions.filter(version__in=wanted)}
+    for name, version in (("baseline", request.baseline), ("candidate", request.candidate)):
         if version not in versions:
             known = agent.versions.order_by("pk").values_list("version", flat=True)
             problems.append(
@@ -100,8 +102,6 @@ def _scenarios(request: ComparisonRequest, problems: list[str], *, any_agent: bo
 
     `any_agent`: the agent is unknown, which was said already; names and tags are still looked up.
     """
-    if request.dataset is not None:
-        problems.append(f"unknown dataset {request.dataset!r} (datasets: none)")
     heads = list(ScenarioVersion.objects.current().without_content())
     own = heads if any_agent else [one for one in heads if one.agent_name in ("", request.agent)]
     chosen: dict[int, ScenarioVersion] = {}
@@ -131,6 +131,35 @@ def _scenarios(request: ComparisonRequest, problems: list[str], *, any_agent: bo
             )
     full = ScenarioVersion.objects.select_related("scenario").in_bulk(chosen)
     return sorted(full.values(), key=lambda version: version.scenario.name)
+
+
+def _dataset(ref: str, problems: list[str]) -> DatasetVersion | None:
+    try:
+        return datasets.resolve(ref)
+    except ScenarioError as problem:
+        problems.append(problem.detail)
+        return None
+
+
+def _frozen(
+    version: DatasetVersion, request: ComparisonRequest, problems: list[str]
+) -> list[ScenarioVersion]:
+    """Exactly the scenario versions the dataset was frozen with, in its order."""
+    if request.scenarios or request.tags:
+        problems.append(
+            f"dataset '{version}' is compared as it was frozen: it cannot be combined with scenarios or tags"
+        )
+    if version.agent_name not in ("", request.agent):
+        own = datasets.for_agent(request.agent)
+        problems.append(
+            f"dataset '{version}' is for agent {version.agent_name!r}, not for {request.agent!r} "
+            f"({_listed('datasets', own)})"
+        )
+    try:
+        return [case.scenario_version for case in datasets.verified_cases(version)]
+    except ScenarioError as problem:
+        problems.append(problem.detail)
+        return []
 
 
 def usable_kits(scenarios: list[ScenarioVersion], problems: list[str]) -> list[Kit]:

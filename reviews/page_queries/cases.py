@@ -44,15 +44,23 @@ class CaseAddress:
     scenario: str
     trial: int = 1
     query: str = ""
+    # The first run of a trial that was run again; without this the address leads to the run that counts.
+    original: bool = False
 
     @classmethod
     def of(cls, pair: PairedCase, chosen: CaseFilter | None = None) -> CaseAddress:
-        return cls(pair.comparison_id, pair.scenario_name, pair.trial, chosen.query if chosen else "")
+        query = chosen.query if chosen else ""
+        return cls(pair.comparison_id, pair.scenario_name, pair.trial, query, pair.replaced)
+
+    @property
+    def _place(self) -> list[str]:
+        parts = [f"trial={self.trial}"] if self.trial > 1 else []
+        return [*parts, "original=1"] if self.original else parts
 
     def href(self, fragment: str = "", **parameters: Any) -> str:
         """The whole path with these parameters and #fragment."""
         path = reverse("reviews:case", args=[self.comparison_id, self.scenario])
-        parts = [f"trial={self.trial}"] if self.trial > 1 else []
+        parts = self._place
         parts += [f"{name}={value}" for name, value in parameters.items() if value is not None]
         parts += [self.query] if self.query else []
         return f"{path}{'?' if parts else ''}{'&'.join(parts)}{f'#{fragment}' if fragment else ''}"
@@ -64,8 +72,7 @@ class CaseAddress:
     def raw_href(self, part: str, side: str, seq: int | None = None) -> str:
         """The whole of a value the page shows the beginning of."""
         path = reverse("reviews:case_raw", args=[self.comparison_id, self.scenario, part])
-        parts = [f"side={side.lower()}"]
-        parts += [f"trial={self.trial}"] if self.trial > 1 else []
+        parts = [f"side={side.lower()}", *self._place]
         parts += [f"seq={seq}"] if seq is not None else []
         return f"{path}?{'&'.join(parts)}"
 
@@ -117,18 +124,12 @@ class PairPage:
     address: CaseAddress
 
     @property
-    def baseline(self) -> SideOfCase | None:
-        """None where the candidate was tried alone."""
-        return self.sides.get(Side.BASELINE)
+    def baseline(self) -> SideOfCase:
+        return self.sides[Side.BASELINE]
 
     @property
     def candidate(self) -> SideOfCase:
         return self.sides[Side.CANDIDATE]
-
-    @property
-    def told(self) -> list[SideOfCase]:
-        """The sides there are, in the order in which they are told: the candidate first."""
-        return [side for side in (self.candidate, self.baseline) if side is not None]
 
     @property
     def cases(self) -> dict[str, Case]:
@@ -163,14 +164,16 @@ def find_pair(**conditions: Any) -> PairedCase | None:
     )
 
 
-def pair_at(comparison_id: int, scenario: str, trial: int) -> PairedCase | None:
-    """The pair of an address: two queries.
+def pair_at(comparison_id: int, scenario: str, trial: int, *, original: bool = False) -> PairedCase | None:
+    """The pair of an address: two queries. The run that counts, or the `original` that it replaced.
 
     The versions are looked up first, so that the database goes by the unique index of pairs and not through
     all pairs of a large comparison.
     """
     versions = ScenarioVersion.objects.filter(scenario__name=scenario).values_list("pk", flat=True)
-    return find_pair(comparison_id=comparison_id, scenario_version__in=list(versions), trial=trial)
+    return find_pair(
+        comparison_id=comparison_id, scenario_version__in=list(versions), trial=trial, replaced=original
+    )
 
 
 def load_pair(pair: PairedCase, chosen: CaseFilter | None = None) -> PairPage:
@@ -181,12 +184,15 @@ def load_pair(pair: PairedCase, chosen: CaseFilter | None = None) -> PairPage:
     for result in ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"):
         results[result.case_id].append(result)
     by_side = {case.run.side: case for case in cases}
-    versions = {Side.CANDIDATE.value: comparison.candidate.version}
-    if comparison.baseline is not None:
-        versions = {Side.BASELINE.value: comparison.baseline.version, **versions}
+    versions = {
+        Side.BASELINE.value: comparison.baseline.version,
+        Side.CANDIDATE.value: comparison.candidate.version,
+    }
     sides = {}
     for name, version in versions.items():
         case = by_side.get(name)
+        if case is not None:
+            case.pair = pair
         own = results[case.pk] if case is not None else []
         closed = refusals(case, own, comparison) if case is not None else {}
         sides[name] = SideOfCase(name, version, case, own, closed)
@@ -219,7 +225,8 @@ def scenario_history(page: PairPage) -> list[HistoryLine]:
     comparisons = {*latest.values_list("pk", flat=True)[:HISTORY_COMPARISONS], pair.comparison_id}
     versions = ScenarioVersion.objects.filter(scenario=pair.scenario_version.scenario_id)
     found = (
-        PairedCase.objects.filter(
+        PairedCase.objects.counted()
+        .filter(
             comparison__in=comparisons,
             scenario_version__in=list(versions.values_list("pk", flat=True)),
             trial=pair.trial,
@@ -256,9 +263,11 @@ class Trials:
 def trials_of(page: PairPage) -> Trials | None:
     """None where the scenario is run once: one query."""
     pair = page.pair
-    count = PairedCase.objects.filter(
-        comparison=pair.comparison_id, scenario_version=pair.scenario_version_id
-    ).count()
+    count = (
+        PairedCase.objects.counted()
+        .filter(comparison=pair.comparison_id, scenario_version=pair.scenario_version_id)
+        .count()
+    )
     if count < 2:
         return None
     address = page.address

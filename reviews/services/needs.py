@@ -2,7 +2,7 @@
 
 * ERROR, SKIPPED_CRITICAL: a check (a critical one) was not measured, on either side, and nobody decided it.
 * CONTRADICTION: a side claims success and the verification says otherwise.
-* INCOMPLETE: the pair could not be compared and no entry of the first two kinds says why.
+* INCOMPLETE: the pair could not be compared and no entry of the first two kinds says or said why.
 
 `agentRun` findings and checks skipped because the run broke open no entry of the first kinds: nobody may
 decide them. Their pair is INCOMPLETE.
@@ -43,7 +43,9 @@ def priority_of(pair: PairedCase) -> int:
 def fill_queue(comparison: Comparison) -> None:
     """Add an entry for all that needs a person in a comparison that has just ended.
 
-    What is already open is left alone. A cancelled comparison adds nothing: somebody chose to stop it.
+    What was in the queue before for the same reason is left alone, open or done: a comparison of which trials
+    were run again ends a second time. What counts no more is not asked about, and a cancelled comparison adds
+    nothing: somebody chose to stop it.
     Memory and the number of queries follow what is added, never the size of the comparison.
     """
     if comparison.state == ComparisonState.CANCELLED:
@@ -112,7 +114,7 @@ def _undecided_results(**where: Any) -> QuerySet[ExpectationResult]:
 
 def _unmeasured(comparison: Comparison) -> Iterator[QueueEntry]:
     rows = (
-        _undecided_results(case__pair__comparison=comparison)
+        _undecided_results(case__pair__comparison=comparison, case__pair__replaced=False)
         .order_by("case__pair_id", "case__run__side", "position")
         .values_list(
             "case__pair_id",
@@ -142,7 +144,7 @@ def _contradicted(comparison: Comparison) -> Iterator[QueueEntry]:
         case=OuterRef("pk"), type__in=OUTCOME_TYPES, status=ResultStatus.FAIL
     ).order_by("position")
     rows = (
-        Case.objects.filter(pair__comparison=comparison, contradiction=True)
+        Case.objects.filter(pair__comparison=comparison, pair__replaced=False, contradiction=True)
         .order_by("pair_id", "run__side")
         .annotate(
             check_id=Subquery(disproving.values("expectation_id")[:1]),
@@ -170,8 +172,9 @@ def _contradicted(comparison: Comparison) -> Iterator[QueueEntry]:
 def _incomplete(comparison: Comparison) -> Iterator[QueueEntry]:
     explained = [QueueReason.ERROR, QueueReason.SKIPPED_CRITICAL]
     rows = (
-        PairedCase.objects.filter(comparison=comparison, classification=CaseClass.INCOMPLETE)
-        .exclude(queue_entries__reason__in=explained, queue_entries__state="OPEN")
+        PairedCase.objects.counted()
+        .filter(comparison=comparison, classification=CaseClass.INCOMPLETE)
+        .exclude(queue_entries__reason__in=explained)
         .order_by("pk")
         .values_list("pk", "class_rank", "severity_rank", "reason")
     )
@@ -183,6 +186,12 @@ def _incomplete(comparison: Comparison) -> Iterator[QueueEntry]:
 def _add(entries: Iterable[QueueEntry]) -> None:
     remaining = iter(entries)
     while batch := list(islice(remaining, BATCH)):
+        known = set(
+            QueueEntry.objects.filter(pair__in=[entry.pair_id for entry in batch]).values_list(
+                "pair", "reason"
+            )
+        )
+        batch = [entry for entry in batch if (entry.pair_id, str(entry.reason)) not in known]
         # The constraint "open once" turns adding the same thing twice into nothing.
         QueueEntry.objects.bulk_create(batch, ignore_conflicts=True)
 

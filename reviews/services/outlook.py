@@ -19,6 +19,7 @@ _FACT_OF_THE_RUN = (
     "This is a fact about the run, recorded by the harness, and no judgement: nobody may override it. "
     "Run the comparison again instead."
 )
+_RUN_AGAIN = "This trial was run again and no longer counts. Decide on its second run."
 _NEVER_JUDGED = (
     "This side did not run to its end, so there is nothing recorded to decide on. "
     "Run the comparison again instead."
@@ -51,8 +52,10 @@ def explain_withdrawal(review: Review) -> str:
 def refusals(case: Case, results: Sequence[ExpectationResult], comparison: Comparison) -> dict[int, str]:
     """Result id -> why nobody may decide on it now, in a sentence, for those that are closed to decisions.
 
-    `results` are all results of the case. No queries.
+    `results` are all results of the case, its pair is loaded. No queries.
     """
+    if case.pair.replaced:
+        return dict.fromkeys((result.pk for result in results), _RUN_AGAIN)
     if comparison.state in _UNFINISHED:
         return dict.fromkeys((result.pk for result in results), _STILL_RUNNING)
     judged = [result for result in results if result.type != AGENT_RUN]

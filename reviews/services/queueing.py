@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,8 @@ from reviews.services.needs import priority_of
 from reviews.texts import clean_note, clean_text
 
 RESERVATION = timedelta(minutes=30)
+RUN_AGAIN = "The trial was run again."
+IDS_AT_ONCE = 500
 
 
 def flag_case(
@@ -171,6 +174,37 @@ def close_locked(entry: QueueEntry, actor: Any, note: str, now: datetime, via: s
         update_fields=["state", "closed_by", "closed_at", "closing_note", "reserved_by", "reserved_until"]
     )
     _record("entry_closed", entry, actor, via, note=note, before={"state": "OPEN"}, after={"state": "DONE"})
+
+
+def close_replaced(pair_ids: Sequence[int], *, actor: Any, via: str | None = None) -> int:
+    """Close what asks for a look at trials that were run again; how many entries. Flags stay open.
+
+    Nobody decided anything here, so it is one record for all of them, beside that of the re-run itself.
+    """
+    closed: list[int] = []
+    for first in range(0, len(pair_ids), IDS_AT_ONCE):
+        entries = _locked().open().filter(pair__in=pair_ids[first : first + IDS_AT_ONCE])
+        ids = list(entries.exclude(reason=QueueReason.FLAGGED).order_by("id").values_list("id", flat=True))
+        QueueEntry.objects.filter(pk__in=ids).update(
+            state=QueueState.DONE,
+            closed_by=actor,
+            closed_at=timezone.now(),
+            closing_note=RUN_AGAIN,
+            reserved_by=None,
+            reserved_until=None,
+        )
+        closed += ids
+    if closed:
+        audit.record(
+            action="entries_closed",
+            subject_type="queue",
+            subject_label=f"queue entries of {len(pair_ids)} cases",
+            actor=actor,
+            via=via,
+            note=RUN_AGAIN,
+            after={"count": len(closed), "entries": closed[:IDS_AT_ONCE]},
+        )
+    return len(closed)
 
 
 def _locked() -> QueueQuerySet:

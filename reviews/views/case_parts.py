@@ -139,12 +139,12 @@ class CaseParts:
     def verdict(self) -> dict[str, Any]:
         """Head, claim against records, checks: what decides, and the way to act."""
         page = self.page
-        said = claims(page)
+        said_before, said_after = claims(page)
         return self._common() | {
             "contradictions": contradictions(page),
-            "claims": said,
-            "same_claim": same_claim(said),
-            "effects": [(side, effects(page, self.facts, name)) for name, side in page.sides.items()],
+            "claims": (said_before, said_after),
+            "same_claim": same_claim(said_before, said_after),
+            "effects": [(page.sides[name], effects(page, self.facts, name)) for name in Side.values],
             "places": self.ends.told(),
             "ends": self.ends,
             "checks": self.checks,
@@ -267,7 +267,7 @@ class CaseParts:
 
     def _counts(self) -> Any:
         comparison = self.page.comparison
-        return class_counts(PairedCase.objects.filter(comparison=comparison), comparison)
+        return class_counts(PairedCase.objects.counted().filter(comparison=comparison), comparison)
 
     def _flag_form(self) -> dict[str, Any] | None:
         if not self.may_flag:

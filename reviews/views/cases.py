@@ -86,8 +86,6 @@ def case_raw(request: HttpRequest, comparison_id: int, scenario: str, part: str)
     """
     page = load_pair(_pair(request, comparison_id, scenario))
     side, seq = _side(request), _seq(request)
-    if side not in page.sides:
-        raise Http404
     if part == "state":
         text = _state_text(page, side, seq)
     elif part == "answer":
@@ -128,7 +126,7 @@ def _pair(request: HttpRequest, comparison_id: int, scenario: str) -> PairedCase
     trial = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
     pair = None
     if 1 <= trial <= _MAX_TRIAL and "\x00" not in scenario:
-        pair = pair_at(comparison_id, scenario, trial)
+        pair = pair_at(comparison_id, scenario, trial, original=request.GET.get("original") == "1")
     if pair is None:
         raise Http404
     return pair

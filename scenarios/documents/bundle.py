@@ -1,16 +1,23 @@
-"""Several files of twins, scenarios and agents read together, in any order.
+"""Several files of twins, scenarios, datasets and agents read together, in any order.
 
-All or nothing: a bundle with a problem anywhere has no use. A scenario is held against its twin wherever
-that is: in the bundle itself, or where the caller looks it up.
+All or nothing: a bundle with a problem anywhere has no use. A scenario is held against its twin and a dataset
+against its scenarios wherever those are: in the bundle itself, or where the caller looks them up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from scenarios.documents.agent import validate_agent
+from scenarios.documents.dataset import (
+    KnownScenario,
+    KnownScenarios,
+    ScenarioLookup,
+    WrittenFor,
+    validate_dataset,
+)
 from scenarios.documents.scenario import validate_scenario
 from twins.documents.problems import Problem, format_problem
 from twins.documents.source import Finding, Source, read_source, source_kind
@@ -20,9 +27,9 @@ from twins.engine.definition import Definition
 
 TwinLookup = Callable[[str], Definition | None]
 
-TWIN, SCENARIO, AGENT = "TwinDefinition", "Scenario", "Agent"
-# The order in which they can be stored: a scenario needs its twin.
-KINDS = (TWIN, SCENARIO, AGENT)
+TWIN, SCENARIO, DATASET, AGENT = "TwinDefinition", "Scenario", "Dataset", "Agent"
+# The order in which they can be stored: a scenario needs its twin, a dataset its scenarios.
+KINDS = (TWIN, SCENARIO, DATASET, AGENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +61,7 @@ class BundleDocument:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What was read: the documents by kind (twins, scenarios, agents), then by file as given, and all
-    problems.
-    """
+    """What was read: the documents by kind in the order of KINDS, then by file as given, and all problems."""
 
     documents: tuple[BundleDocument, ...]
     problems: tuple[FileProblem, ...]
@@ -65,15 +70,22 @@ class Bundle:
         return tuple(document for document in self.documents if document.kind == kind)
 
 
-def read_bundle(files: Iterable[tuple[str, str | bytes]], *, twin_lookup: TwinLookup | None = None) -> Bundle:
+def read_bundle(
+    files: Iterable[tuple[str, str | bytes]],
+    *,
+    twin_lookup: TwinLookup | None = None,
+    scenario_lookup: ScenarioLookup | None = None,
+) -> Bundle:
     """Reads and checks the files, each (file name, text); a name that ends in .json is JSON, any other
     YAML.
 
-    ``twin_lookup`` answers the definition of a twin that is not in the bundle, or None; without it a
-    scenario whose twin is elsewhere is not held against it. Problems are in the order of the files.
+    ``twin_lookup`` answers the definition of a twin that is not in the bundle, or None, ``scenario_lookup``
+    what is known of scenarios that are elsewhere; without them a scenario whose twin is not in the bundle,
+    and a dataset, are not held against what they name. Problems are in the order of the files.
     """
     documents = [_read(file, text) for file, text in files]
     twins, broken = _twins(documents)
+    scenarios = None if scenario_lookup is None else _with_bundled(documents, scenario_lookup)
 
     def twin_of(name: str) -> tuple[Definition | None, bool]:
         """The definition, and whether it is certain that there is none."""
@@ -85,7 +97,7 @@ def read_bundle(files: Iterable[tuple[str, str | bytes]], *, twin_lookup: TwinLo
     problems = [
         FileProblem(document.file, problem)
         for document in documents
-        for problem in _problems(document, twin_of)
+        for problem in _problems(document, twin_of, scenarios)
     ]
     problems.extend(_given_twice(documents))
     position = {document.file: index for index, document in reversed(list(enumerate(documents)))}
@@ -127,20 +139,49 @@ def _twins(documents: list[BundleDocument]) -> tuple[dict[str, Definition], set[
     return twins, broken
 
 
+def _with_bundled(documents: list[BundleDocument], stored: ScenarioLookup) -> ScenarioLookup:
+    """The lookup of what is stored, with the scenarios of the bundle as they will be: current, and perhaps
+    the next version.
+    """
+    bundled: dict[str, WrittenFor] = {}
+    for document in documents:
+        if document.kind == SCENARIO and document.name:
+            spec = document.value.get("spec")
+            spec = spec if isinstance(spec, dict) else {}
+            # One whose document is wrong is blamed for that, not its dataset for what it does not say.
+            bundled[document.name] = WrittenFor(_text(spec.get("agent")), _text(spec.get("twin")) or "?")
+
+    def both(names: Collection[str]) -> KnownScenarios:
+        known = stored(names)
+        by_name = dict(known.by_name)
+        for name in names:
+            if name in bundled:
+                versions = dict(by_name[name].versions) if name in by_name else {}
+                next_number = max(versions, default=0) + 1
+                by_name[name] = KnownScenario(bundled[name], {**versions, next_number: bundled[name]})
+        return KnownScenarios(by_name, sorted({*known.names, *bundled}))
+
+    return both
+
+
 def _problems(
-    document: BundleDocument, twin_of: Callable[[str], tuple[Definition | None, bool]]
+    document: BundleDocument,
+    twin_of: Callable[[str], tuple[Definition | None, bool]],
+    scenarios: ScenarioLookup | None,
 ) -> list[Problem]:
     source = document.source
     if document.kind == TWIN:
         return validate_twin(source)
     if document.kind == AGENT:
         return validate_agent(source)
+    if document.kind == DATASET:
+        return validate_dataset(source, scenarios=scenarios)
     if document.kind == SCENARIO:
         return _scenario_problems(source, twin_of)
     if not source.readable:
         return list(source.problems)
     if not isinstance(source.value, dict):
-        return [*source.problems, source.problem(Finding((), "is not a twin, a scenario or an agent"))]
+        return [*source.problems, source.problem(Finding((), "is no document: it has no kind"))]
     detail = not_allowed(source.value["kind"], KINDS) if "kind" in source.value else "is required"
     return [*source.problems, source.problem(Finding(("kind",), detail))]
 

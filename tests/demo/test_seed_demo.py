@@ -48,7 +48,7 @@ def _no_broker(settings) -> None:
 
 def seed(*options: str) -> str:
     said = StringIO()
-    call_command("seed_demo", *options, stdout=said)
+    call_command("seed_demo", "--demo", "refund", *options, stdout=said)
     return said.getvalue()
 
 
@@ -148,7 +148,7 @@ def test_a_comparison_that_was_left_unfinished_is_finished() -> None:
         key="demo-refund-1.3.0-against-1.2.4",
         wake=False,
     )
-    assert f"comparison {left.pk}, 1.3.0 against 1.2.4: known, COMPLETED" in seed()
+    assert f"comparison {left.pk}, {AGENT} 1.3.0 against 1.2.4: known, COMPLETED" in seed()
 
 
 def test_other_scenarios_of_the_agent_do_not_disturb_a_second_run() -> None:

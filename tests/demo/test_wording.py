@@ -20,7 +20,7 @@ KNOWN = frozenset((HERE / "known_wording.txt").read_text().split())
 RUN = 8
 TEXTS = sorted(
     path
-    for path in [*(ROOT / "demo" / "refund").rglob("*"), ROOT / "docs" / "demo.md"]
+    for path in [*(ROOT / "demo").rglob("*"), ROOT / "docs" / "demo.md"]
     if path.suffix in {".yaml", ".py", ".md"}
 )
 

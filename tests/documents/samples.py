@@ -82,6 +82,17 @@ def gate_policy(**spec: Any) -> dict[str, Any]:
     }
 
 
+def dataset(*scenarios: str, **spec: Any) -> dict[str, Any]:
+    """A dataset with a case for each scenario, C-1 and so on."""
+    cases = [{"id": f"C-{number}", "scenario": name} for number, name in enumerate(scenarios, start=1)]
+    return {
+        "apiVersion": "agenttwin.dev/v1",
+        "kind": "Dataset",
+        "metadata": {"name": "suite"},
+        "spec": {"purpose": "development", "cases": cases, **spec},
+    }
+
+
 def with_metadata(document: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {**document, "metadata": {**document["metadata"], **metadata}}
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from scenarios.documents.bundle import read_bundle
-from tests.documents.samples import agent, scenario, twin, with_metadata
+from scenarios.documents.dataset import KnownScenario, KnownScenarios, WrittenFor
+from tests.documents.samples import agent, dataset, scenario, twin, with_metadata
 from twins.documents.twin import load_twin
 
 
@@ -74,8 +75,8 @@ def test_every_problem_of_every_file_is_told_in_the_order_of_the_files() -> None
         'a.yaml:2: metadata.name: found "A", allowed 1 to 99 lower-case letters, digits, _ and -, '
         "starting with a letter or digit",
         "b.yaml:2: $: is not valid YAML: did not find expected node content",
-        'c.yaml:1: kind: found "Thing", allowed TwinDefinition, Scenario, Agent',
-        "d.json: $: is not a twin, a scenario or an agent",
+        'c.yaml:1: kind: found "Thing", allowed TwinDefinition, Scenario, Dataset, Agent',
+        "d.json: $: is no document: it has no kind",
         "e.yaml:1: kind: is required",
         "f.yaml: $: the document is empty",
     ]
@@ -101,3 +102,40 @@ def test_one_name_in_two_files_is_a_problem(files: list[tuple[str, str]], proble
 def test_two_versions_of_an_agent_are_two_documents() -> None:
     files = [file("a.json", agent()), file("b.json", with_metadata(agent(), version="1.3.0"))]
     assert read_bundle(files).problems == ()
+
+
+def nothing_stored(names: object) -> KnownScenarios:
+    return KnownScenarios({})
+
+
+def test_a_dataset_is_held_against_the_scenarios_of_the_bundle() -> None:
+    files = [file("d.json", dataset("late-refund", "lost")), *FILES]
+    (problem,) = read_bundle(files, scenario_lookup=nothing_stored).problems
+    assert str(problem) == (
+        "d.json: spec.cases[1].scenario: there is no scenario lost; there are late-refund"
+    )
+
+
+def test_a_dataset_may_name_a_stored_version_and_the_one_the_bundle_makes() -> None:
+    known = KnownScenario(WrittenFor("desk-bot", "shop"), {1: WrittenFor("desk-bot", "shop")})
+
+    def lookup(names: object) -> KnownScenarios:
+        return KnownScenarios({"late-refund": known}, ["late-refund"])
+
+    def problems(version: int) -> list[str]:
+        case = {"id": "C-1", "scenario": "late-refund", "version": version}
+        bundle = read_bundle([file("d.json", dataset(cases=[case])), *FILES], scenario_lookup=lookup)
+        return [str(problem) for problem in bundle.problems]
+
+    assert problems(1) == problems(2) == []
+    assert problems(3) == [
+        "d.json: spec.cases[0].version: the scenario late-refund has no version 3; there are 1, 2"
+    ]
+
+
+def test_a_dataset_is_not_blamed_for_a_broken_scenario() -> None:
+    broken = scenario(expectations=[])
+    del broken["spec"]["twin"]
+    files = [file("d.json", dataset("late-refund")), file("s.json", broken)]
+    (problem,) = read_bundle(files, scenario_lookup=nothing_stored).problems
+    assert str(problem).startswith("s.json: spec.expectations")

@@ -12,9 +12,10 @@ from jsonschema import Draft202012Validator
 from scenarios.documents import read_bundle
 from scenarios.documents.agent import AGENT_SCHEMA
 from scenarios.documents.calls import CALLS_SCHEMA
+from scenarios.documents.dataset import DATASET_SCHEMA
 from scenarios.documents.gate_policy import GATE_POLICY_SCHEMA
 from scenarios.documents.scenario import SCENARIO_SCHEMA
-from tests.documents.samples import agent, gate_policy, scenario, twin
+from tests.documents.samples import agent, dataset, gate_policy, scenario, twin
 from twins.documents.keywords import KEYWORDS
 from twins.documents.twin import TWIN_SCHEMA
 from twins.documents.validation import DocumentSchema
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 SCHEMAS = {
     "twin": TWIN_SCHEMA,
     "scenario": SCENARIO_SCHEMA,
+    "dataset": DATASET_SCHEMA,
     "agent": AGENT_SCHEMA,
     "calls": CALLS_SCHEMA,
     "gate-policy": GATE_POLICY_SCHEMA,
@@ -31,6 +33,7 @@ SCHEMAS = {
 SMALLEST = {
     "twin": twin(),
     "scenario": scenario(),
+    "dataset": dataset("refund"),
     "agent": agent(),
     "calls": {"calls": []},
     "gate-policy": gate_policy(),

@@ -25,7 +25,7 @@ def in_the_middle(site: DrillSite) -> bool:
 
 
 def ends_as(site: DrillSite, undisturbed: Any) -> None:
-    wait_until(lambda: site.comparison_states() == ["COMPLETED"], seconds=60)
+    wait_until(lambda: site.comparison_states() == ["COMPLETED"])
     assert site.dump() == undisturbed
     assert site.query(DOUBLED) == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 from dataclasses import replace
 from io import StringIO
 from typing import Any
@@ -304,44 +303,6 @@ def test_grading_changes_nothing_it_was_shown() -> None:
     before = json.dumps([evidence.final.to_json(), [one.to_json() for one in evidence.records]])
     grade(compiled(*map(example, EXAMPLES)), evidence)
     assert json.dumps([evidence.final.to_json(), [one.to_json() for one in evidence.records]]) == before
-
-
-def test_four_checks_of_five_calls_are_quick() -> None:
-    evidence = evidence_of([call("look", order="A"), *CALLS, call("policy"), call("add", text="x")])
-    checks = compiled(
-        {"type": "state", "path": "orders.A.paid", "equals": 1},
-        {"type": "noDuplicateSideEffect", "tool": "pay"},
-        {"type": "order", "mustCall": ["look"], "before": ["pay"]},
-        {"type": "outcomeVerified", "path": "orders.A.paid", "equals": 1},
-    )
-    best = 1.0
-    for _ in range(20):
-        started = time.perf_counter()
-        for _ in range(50):
-            # A fresh Evidence each time: nothing may come from an earlier case.
-            grade(checks, replace(evidence))
-        best = min(best, (time.perf_counter() - started) / 50)
-    # About 25 microseconds on an idle core; 80 are the target, the rest is for a busy machine.
-    assert best < 160e-6
-
-
-def test_checks_cost_the_same_on_a_large_state() -> None:
-    def cost(size: int) -> float:
-        state = {**STATE, "big": {f"k{n}": {"a": n, "b": [n] * 5} for n in range(size)}}
-        evidence = evidence_of(CALLS, state=state)
-        checks = compiled(
-            example("state"), example("onlyChanged"), example("goalState"), example("stateUnchanged")
-        )
-        best = 1.0
-        for _ in range(10):
-            started = time.perf_counter()
-            for _ in range(20):
-                grade(checks, replace(evidence))
-            best = min(best, (time.perf_counter() - started) / 20)
-        return best
-
-    # A walk over the whole state would be a hundred times slower.
-    assert cost(5_000) < cost(50) * 4
 
 
 def test_a_parameter_kind_can_be_declared_without_a_default() -> None:

@@ -15,6 +15,7 @@ from evaluations.models import (
     Comparison,
     Criterion,
     CriterionVersion,
+    DatasetUse,
     Example,
     ExpectationResult,
     Label,
@@ -23,7 +24,7 @@ from evaluations.models import (
     StateSnapshot,
     ToolCall,
 )
-from scenarios.models import Scenario, ScenarioVersion
+from scenarios.models import Dataset, DatasetCase, DatasetVersion, Scenario, ScenarioVersion
 from twins.models import Twin, TwinVersion
 
 
@@ -47,6 +48,31 @@ def scenario_version(name: str = "refund", number: int = 1, **fields: Any) -> Sc
     )
     Scenario.objects.filter(pk=scenario.pk).update(current_version=version)
     return version
+
+
+def dataset_version(name: str = "suite", number: int = 1, **fields: Any) -> DatasetVersion:
+    """A dataset of one case, whose hash is none."""
+    dataset, _ = Dataset.objects.get_or_create(name=name)
+    values = {"purpose": "development", "document": {"kind": "Dataset"}, **fields}
+    version = DatasetVersion.objects.create(
+        dataset=dataset,
+        number=number,
+        sha256=f"{number:064d}",
+        digest=f"{number:064d}",
+        source_text="kind: Dataset\n",
+        case_count=1,
+        **values,
+    )
+    scenario = ScenarioVersion.objects.first() or scenario_version()
+    DatasetCase.objects.create(version=version, position=0, case_id="C-1", scenario_version=scenario)
+    Dataset.objects.filter(pk=dataset.pk).update(current_version=version)
+    return version
+
+
+def dataset_use(of: Comparison | None = None, **fields: Any) -> DatasetUse:
+    of = of or comparison(dataset_version=dataset_version())
+    values = {"dataset_version": of.dataset_version, "agent_version": of.candidate, **fields}
+    return DatasetUse.objects.create(comparison=of, **values)
 
 
 def agent_version(name: str = "helper", version: str = "1.0.0", **fields: Any) -> AgentVersion:

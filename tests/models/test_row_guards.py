@@ -22,6 +22,8 @@ MIGRATIONS = (
     "evaluations.migrations.0002_records_are_written_once",
     "evaluations.migrations.0003_manual_sessions",
     "evaluations.migrations.0004_calibration",
+    "scenarios.migrations.0003_datasets",
+    "evaluations.migrations.0005_dataset_uses",
 )
 GUARDS: list[Frozen] = [guard for name in MIGRATIONS for guard in importlib.import_module(name).GUARDS]
 
@@ -32,6 +34,10 @@ WRITTEN_ONCE = [
     ("twins_twinversion", factories.twin_version, "digest"),
     ("scenarios_scenarioversion", factories.scenario_version, "source_text"),
     ("scenarios_scenarioversion", factories.scenario_version, "twin_name"),
+    ("scenarios_datasetversion", factories.dataset_version, "sha256"),
+    ("scenarios_datasetversion", factories.dataset_version, "purpose"),
+    ("scenarios_datasetcase", lambda: factories.dataset_version().cases.get(), "case_id"),
+    ("scenarios_datasetcase", lambda: factories.dataset_version().cases.get(), "why"),
     ("evaluations_agentversion", factories.agent_version, "version"),
     ("evaluations_agentversion", factories.agent_version, "document"),
     ("evaluations_statesnapshot", lambda: factories.pair().initial_state, "state"),
@@ -75,10 +81,14 @@ def test_update_is_refused(table, row, column) -> None:
     assert value(table, column) == before
 
 
-@pytest.mark.parametrize("table", sorted({table for table, _, _ in WRITTEN_ONCE} | {"evaluations_case"}))
+NOT_ONLY_TEXT = {"evaluations_case", "evaluations_datasetuse"}
+
+
+@pytest.mark.parametrize("table", sorted({table for table, _, _ in WRITTEN_ONCE} | NOT_ONLY_TEXT))
 def test_delete_is_refused(table) -> None:
     factories.finished_case()
     factories.label(factories.completed_calibration().results.get().example)
+    factories.dataset_use()
     with pytest.raises(IntegrityError, match=table):
         execute(f'DELETE FROM "{table}"')
     assert value(table, "digest" if table == "evaluations_statesnapshot" else "id")
@@ -120,6 +130,13 @@ def test_replacing_a_row_by_an_insert_is_refused(table, row, column) -> None:
         with pytest.raises(IntegrityError, match=table):
             execute(f'INSERT OR REPLACE INTO "{table}" ({into}) SELECT {chosen} FROM "{table}"')
     assert value(table, column) == before
+
+
+def test_a_use_of_a_dataset_is_not_moved_to_another_candidate() -> None:
+    factories.dataset_use()
+    other = factories.agent_version(version="2.0.0")
+    with pytest.raises(IntegrityError, match="evaluations_datasetuse"):
+        execute("UPDATE evaluations_datasetuse SET agent_version_id = %s", other.pk)
 
 
 def test_a_snapshot_stored_again_changes_nothing_and_is_no_error() -> None:

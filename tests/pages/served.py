@@ -125,7 +125,7 @@ def prepared(folder: Path) -> Served:
     """A site with the demo and one account per role, not yet serving."""
     site = Served(folder, free_port())
     site.run("migrate", "--verbosity", "0")
-    site.run("seed_demo")
+    site.run("seed_demo", "--demo", "refund")
     site.python(_PEOPLE.format(roles=ROLES, password=PASSWORD))
     return site
 

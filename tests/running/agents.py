@@ -77,6 +77,12 @@ class StepAgent:
     def do_refuse(self, rest: str, request: Any, tools: Any) -> None:
         raise AgentRefusedError("not my customer")
 
+    def do_refuse_until(self, rest: str, request: Any, tools: Any) -> None:
+        """``PATH TRIAL…``: refuses these trials until PATH exists, as a dependency that comes back does."""
+        path, *trials = rest.split()
+        if str(request.run_context.trial) in trials and not Path(path).exists():
+            raise AgentRefusedError("not yet")
+
     def do_no_version(self, rest: str, request: Any, tools: Any) -> None:
         raise VersionUnavailableError("no such version")
 

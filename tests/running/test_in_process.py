@@ -89,7 +89,7 @@ def test_an_agent_that_cannot_be_loaded_is_unreachable() -> None:
 def test_a_hanging_agent_is_ended_at_its_deadline(step: str) -> None:
     started = time.monotonic()
     end, tools = run(documents.GOOD[1], step, seconds=0.2)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20  # it would sleep for 30
     assert end.failure.kind == "timeout"
     # What it did in time stays; what it tries afterwards changes nothing.
     time.sleep(0.2)

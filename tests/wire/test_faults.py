@@ -187,11 +187,15 @@ def test_a_delay_works_with_a_broken_connection(site: Installation) -> None:
     assert time.monotonic() - begun >= 0.4
 
 
+DELAY_MS = 8000
+
+
 def test_fifty_delayed_cases_do_not_slow_another(served: Installation) -> None:
-    delayed = [served.open(faults=[fault("delay", "count", delayMs=3000)]) for _ in range(50)]
+    """Twenty other calls are answered while all fifty still sleep: none waited for a delay."""
+    delayed = [served.open(faults=[fault("delay", "count", delayMs=DELAY_MS)]) for _ in range(50)]
     quick = served.open()
 
-    async def run() -> tuple[list[float], float]:
+    async def run() -> None:
         limits = httpx.Limits(max_connections=100)
         async with httpx.AsyncClient(limits=limits, timeout=60) as client:
 
@@ -200,42 +204,32 @@ def test_fifty_delayed_cases_do_not_slow_another(served: Installation) -> None:
                 answer = await client.post(url, json={}, headers=session.headers)
                 return answer.status_code
 
-            begun = time.monotonic()
             waiting = [asyncio.create_task(call(session, "count")) for session in delayed]
             await asyncio.sleep(1.5)  # by now all of them sleep
             assert not any(task.done() for task in waiting)
-            times = []
-            for session in [quick] * 10 + delayed[
-                :10
-            ]:  # other tools of delayed cases wait for nothing either
-                at = time.monotonic()
+            # Other tools of delayed cases wait for nothing either.
+            for session in [quick] * 10 + delayed[:10]:
                 assert await call(session, "echo") == 200
-                times.append(time.monotonic() - at)
             assert not any(task.done() for task in waiting)
             assert set(await asyncio.gather(*waiting)) == {200}
-            return times, time.monotonic() - begun
 
-    times, total = asyncio.run(run())
-    assert sorted(times)[len(times) // 2] < 0.1
-    assert total < 3 + 5
+    asyncio.run(run())
 
 
 def test_closing_does_not_wait_for_a_delay(site: Installation) -> None:
-    session = site.open(faults=[fault("delay", "count", delayMs=5000)])
+    session = site.open(faults=[fault("delay", "count", delayMs=20_000)])
 
-    async def run() -> float:
+    async def run() -> None:
         async with httpx.AsyncClient(timeout=60) as client:
             url = f"{session.tools}/tools/count"
             call = asyncio.create_task(client.post(url, json={}, headers=session.headers))
             await asyncio.sleep(0.5)
-            begun = time.monotonic()
             closed = await asyncio.to_thread(session.close)
             assert [record["status"] for record in closed["records"]] == ["ok"]
-            took = time.monotonic() - begun
+            assert not call.done()
             call.cancel()
-            return took
 
-    assert asyncio.run(run()) < 3
+    asyncio.run(run())
 
 
 def test_the_engine_case_used_here_is_the_sessions(site: Installation) -> None:

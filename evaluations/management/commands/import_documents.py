@@ -15,8 +15,9 @@ from evaluations.services.importing import Imported, ImportRefusedError, import_
 
 class Command(BaseCommand):
     help = (
-        "Reads files and folders (.yaml, .yml and .json, folders with all below them) of twins, scenarios "
-        "and agents in any order, all or nothing. Problems go to stderr, one a line: FILE:LINE: PATH: what. "
+        "Reads files and folders (.yaml, .yml and .json, folders with all below them) of twins, scenarios, "
+        "datasets and agents in any order, all or nothing. Problems go to stderr, one a line: "
+        "FILE:LINE: PATH: what. "
         "Exit status: 0 stored or unchanged; 2 refused and 4 no usable database, nothing stored."
     )
 

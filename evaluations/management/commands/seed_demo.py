@@ -1,4 +1,4 @@
-"""``manage.py seed_demo``: the demo's documents and comparisons, through the same services as everybody's.
+"""``manage.py seed_demo``: the demos' documents and comparisons, through the same services as everybody's.
 
 Idempotent: a second run stores nothing and says so. A demo document that was edited meanwhile gets the
 shipped content back as a new version (docs/decisions/0602). Exit status 4: a comparison could not be run.
@@ -23,6 +23,7 @@ from evaluations.services.agents import save_agent
 from evaluations.services.comparisons import start_comparison
 from evaluations.services.waiting import is_open, run_here
 from scenarios.services import save_scenario
+from scenarios.services.datasets import save_dataset
 from twins.documents.problems import DocumentError, format_problem
 from twins.services import save_twin
 
@@ -31,11 +32,16 @@ NOT_RUN = 4
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """One demo: its folder below demo/, its agent, and the pairs (baseline, candidate) to compare."""
+    """One agent's demo: its folder below demo/, the agent, and the pairs (baseline, candidate) to compare."""
 
     folder: str
     agent: str
     pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """What ``--demo`` calls it; the agents of one name are loaded together."""
+        return self.folder.split("/")[0]
 
     @property
     def path(self) -> Path:
@@ -46,12 +52,16 @@ class Demo:
         return sorted(path.stem for path in (self.path / "scenarios").glob("*.yaml"))
 
     def documents(self) -> Iterator[tuple[Path, Callable[..., tuple[Any, bool]]]]:
-        """Each file with the service that saves it; a twin comes before the scenarios that name it."""
+        """Each file with the service that saves it; a twin comes before the scenarios that name it, those
+        before the dataset that lists them.
+        """
         yield self.path / "twin.yaml", save_twin
         for path in sorted((self.path / "agents").glob("*.yaml")):
             yield path, save_agent
         for path in sorted((self.path / "scenarios").glob("*.yaml")):
             yield path, save_scenario
+        if (dataset := self.path / "dataset.yaml").exists():
+            yield dataset, save_dataset
 
 
 DEMOS = (
@@ -60,20 +70,33 @@ DEMOS = (
         agent="support-refund-agent",
         pairs=(("1.2.4", "1.3.0"), ("1.3.0", "1.3.1"), ("1.2.4", "1.3.1")),
     ),
+    Demo(
+        folder="approved_refunds",
+        agent="approved-refunds-agent",
+        pairs=(("1.0.0", "1.1.0"), ("1.1.0", "1.1.1"), ("1.0.0", "0.1.0")),
+    ),
 )
 
 
 class Command(BaseCommand):
-    help = "Load the demo: its twin, agent versions and scenarios, and the comparisons between them."
+    help = "Load the demos: their twins, agent versions and scenarios, and the comparisons between them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--no-comparisons", action="store_true", help="load the documents and compare nothing"
         )
+        parser.add_argument(
+            "--demo",
+            action="append",
+            choices=list(dict.fromkeys(demo.name for demo in DEMOS)),
+            help="only this one; can be given several times (default: all)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             for demo in DEMOS:
+                if options["demo"] and demo.name not in options["demo"]:
+                    continue
                 self._load(demo)
                 if not options["no_comparisons"]:
                     for baseline, candidate in demo.pairs:
@@ -109,7 +132,7 @@ class Command(BaseCommand):
                 baseline=baseline,
                 candidate=candidate,
                 scenarios=demo.scenarios,
-                key=f"demo-{demo.folder}-{candidate}-against-{baseline}",
+                key=f"demo-{demo.folder.replace('/', '-')}-{candidate}-against-{baseline}",
                 wake=has_workers,
             )
             # One that a stopped run left behind is finished here as well.
@@ -119,7 +142,7 @@ class Command(BaseCommand):
             raise CommandError(problem.detail, returncode=NOT_RUN) from None
         comparison.refresh_from_db()
         self.stdout.write(
-            f"comparison {comparison.pk}, {candidate} against {baseline}: "
+            f"comparison {comparison.pk}, {demo.agent} {candidate} against {baseline}: "
             f"{'new' if is_new else 'known'}, {_state(comparison)}"
         )
 

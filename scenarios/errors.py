@@ -1,0 +1,25 @@
+"""What can go wrong with scenarios and datasets, beside a document that is wrong (`DocumentError`)."""
+
+from __future__ import annotations
+
+
+class ScenarioError(Exception):
+    """Base of this room's errors: ``code`` is stable, the text is one sentence for a person."""
+
+    code = "scenario_error"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class UnknownDatasetError(ScenarioError):
+    """No dataset has this name, or it has no such version; the text says what there is."""
+
+    code = "unknown_dataset"
+
+
+class DatasetTamperedError(ScenarioError):
+    """What is stored of a frozen dataset is not what it was frozen with: it measures nothing."""
+
+    code = "dataset_tampered"
