@@ -224,6 +224,22 @@ def adjusted(tests: Sequence[Significance | None]) -> list[Significance | None]:
     return raised
 
 
+Table = tuple[tuple[int, int], tuple[int, int]]
+"""(passed, failed) of the baseline, and of the candidate."""
+
+
+def fisher_together(tables: Sequence[Table]) -> list[Significance | None]:
+    """Fisher's tests of many checks made together, by Holm's method over those that could differ at all.
+
+    A check that only ever passed, or only ever failed, leaves one way to fill its table: p is 1 whatever the
+    versions do, and it costs the others nothing.
+    """
+    tests = [fisher_exact(*table) for table in tables]
+    could_differ = [bool(b[0] + c[0]) and bool(b[1] + c[1]) for b, c in tables]
+    raised = adjusted([test if able else None for test, able in zip(tests, could_differ, strict=True)])
+    return [high if able else test for high, test, able in zip(raised, tests, could_differ, strict=True)]
+
+
 def unequal(baseline: Mapping[str, TaskTrials], candidate: Mapping[str, TaskTrials]) -> list[str]:
     """In sentences, where the two sides do not stand on the same tasks and numbers of graded trials."""
     said = []
@@ -261,15 +277,18 @@ def cost_per_success(trials: TaskTrials, costs: Sequence[float | None]) -> CostP
     """
     if len(costs) != trials.n:
         raise ValueError(f"{trials.n} trials need as many costs, not {len(costs)}")
+    known = [cost for cost in costs if cost is not None]
+    return success_cost(trials, fmean(known) if known and len(known) == len(costs) else None)
+
+
+def success_cost(trials: TaskTrials, mean_cost: float | None) -> CostPerSuccess:
+    """`cost_per_success` from the mean cost of a run; None where a cost is not known."""
     rate = trials.pass_rate
     if rate is None:
         return CostPerSuccess(UNKNOWN)
     if not rate:
         return CostPerSuccess(NEVER)
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
-        return CostPerSuccess(UNKNOWN)
-    return CostPerSuccess(KNOWN, fmean(known) / rate)
+    return CostPerSuccess(UNKNOWN) if mean_cost is None else CostPerSuccess(KNOWN, mean_cost / rate)
 
 
 def rate_words(figure: float | None) -> str:

@@ -25,6 +25,7 @@ from evaluations.grading.statistics import (
     adjusted,
     cost_per_success,
     fisher_exact,
+    fisher_together,
     mcnemar_exact,
     p_words,
     paired_counts,
@@ -291,6 +292,16 @@ def test_a_coin_against_itself_is_not_called_a_regression() -> None:
             for one, other in zip(toss, again, strict=True)
         ]
         assert not any(test.significant for test in adjusted(checks))
+
+
+def test_checks_that_never_fail_cost_the_others_nothing() -> None:
+    flipped = ((10, 0), (0, 10))
+    alone = fisher_exact(*flipped)
+    assert fisher_together([flipped, *[((10, 0), (10, 0))] * 5000])[0] == alone
+    assert fisher_together([((10, 0), (10, 0)), ((0, 3), (0, 2))]) == [Significance(1.0)] * 2
+    # Those that could differ do count.
+    assert fisher_together([flipped, ((9, 1), (9, 1))])[0].p_value == pytest.approx(2 * alone.p_value)
+    assert fisher_together([((0, 0), (10, 0)), flipped]) == [None, alone]
 
 
 def test_a_real_difference_is_found() -> None:

@@ -11,7 +11,7 @@ from django.conf import settings
 from tests.services import postgres_database
 
 HERE = Path(__file__).parent
-MODULES = ("test_running", "test_storable")
+MODULES = ("test_running", "test_storable", "test_rerunning", "test_statistics")
 
 
 def test_the_same_holds_on_postgresql(tmp_path: Path) -> None:
