@@ -9,6 +9,8 @@ from django import forms
 from evaluations.services.requests import MAX_TRIALS
 
 _SEED_BOUND = 2**63 - 1
+# Chosen instead of a baseline. No version is called so: versions are numbers.
+ALONE = "none"
 
 
 class StartForm(forms.Form):
@@ -19,7 +21,7 @@ class StartForm(forms.Form):
 
     agent = forms.CharField(widget=forms.HiddenInput, max_length=200)
     form_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
-    baseline = forms.ChoiceField(help_text="What is in use now.")
+    baseline = forms.ChoiceField(help_text="What is in use now, if anything is.")
     candidate = forms.ChoiceField(help_text="What might replace it.")
     tags = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
     scenarios = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
@@ -52,6 +54,7 @@ class StartForm(forms.Form):
             ("tags", tag_names),
         ):
             self.fields[name].choices = [(choice, choice) for choice in choices]  # type: ignore[attr-defined]
+        self.fields["baseline"].choices += [(ALONE, "none: try the candidate alone")]  # type: ignore[attr-defined]
         for name, field in self.fields.items():
             described = [f"id_{name}_help"] if field.help_text else []
             if self.is_bound and name in self.errors:

@@ -57,7 +57,8 @@ class ComparisonAdmin(LookingAdmin):
 
     @admin.display(description="baseline, candidate", ordering="candidate__version")
     def versions(self, obj: Comparison) -> Any:
-        return one_line(f"{obj.baseline.version} → {obj.candidate.version}")
+        before = "" if obj.baseline is None else f"{obj.baseline.version} → "
+        return one_line(f"{before}{obj.candidate.version}")
 
     @admin.display(description="created", ordering="created_at")
     def created(self, obj: Comparison) -> Any:
@@ -65,6 +66,8 @@ class ComparisonAdmin(LookingAdmin):
 
     @admin.display(description="baseline")
     def baseline_link(self, obj: Comparison) -> Any:
+        if obj.baseline is None:
+            return "none"
         return link(obj.baseline.version, "evaluations_agent_version", obj.agent_id, obj.baseline_id)
 
     @admin.display(description="candidate")

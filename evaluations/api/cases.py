@@ -25,7 +25,7 @@ from evaluations.api.shapes import (
     result_json,
 )
 from evaluations.case_filter import CLASSES, SEVERITIES, CaseFilter
-from evaluations.models import Case, ExpectationResult, PairedCase, RecordKind, Side, ToolCall
+from evaluations.models import Case, ExpectationResult, PairedCase, RecordKind, ToolCall
 from evaluations.page_queries import WORST_FIRST, cases_of
 
 _READ = Access(("read", "run", "review"), "evaluations.view_pairedcase")
@@ -169,9 +169,8 @@ class OneCase(ApiView):
         results: dict[int, list[dict[str, Any]]] = {case.pk: [] for case in cases.values()}
         for row in ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"):
             results[row.case_id].append(result_json(row))
-        sides = {}
-        for name in Side.values:
-            case = cases[name]
+        sides: dict[str, dict[str, Any] | None] = dict.fromkeys(SIDES)
+        for name, case in cases.items():
             sides[name.lower()] = {
                 **_side_json(case),
                 "metrics": case.metrics,
@@ -239,7 +238,7 @@ def _for_list(rows: Any) -> Any:
 
 def _cases_json(request: Any, pairs: Sequence[PairedCase]) -> list[dict[str, Any]]:
     """One query for all their sides."""
-    sides: dict[int, dict[str, Any]] = {pair.pk: {} for pair in pairs}
+    sides: dict[int, dict[str, Any]] = {pair.pk: dict.fromkeys(SIDES) for pair in pairs}
     rows = (
         Case.objects.filter(pair__in=list(sides)).select_related("run").defer("answer", "metrics").order_by()
     )

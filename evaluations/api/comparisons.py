@@ -54,7 +54,11 @@ class ComparisonRequestShape(Strict):
     """Neither scenarios nor tags: every scenario of the agent. Both: everything that either selects."""
 
     agent = serializers.CharField(max_length=200)
-    baseline = serializers.CharField(max_length=200, help_text="The version in use.")
+    baseline = serializers.CharField(
+        max_length=200,
+        allow_null=True,
+        help_text="The version in use. null, said outright: try the candidate alone.",
+    )
     candidate = serializers.CharField(max_length=200, help_text="The version that might replace it.")
     scenarios = serializers.ListField(
         child=serializers.CharField(max_length=200), required=False, max_length=_MOST_NAMES
@@ -110,12 +114,12 @@ class ReportCaseShape(serializers.Serializer):
     locals()["class"] = serializers.CharField()
     reason = serializers.CharField(allow_blank=True)
     first_divergence = serializers.DictField(allow_null=True)
-    baseline = ReportSideShape()
+    baseline = ReportSideShape(allow_null=True)
     candidate = ReportSideShape()
 
 
 class CallTotalsShape(serializers.Serializer):
-    baseline = serializers.IntegerField()
+    baseline = serializers.IntegerField(allow_null=True)
     candidate = serializers.IntegerField()
 
 
@@ -124,7 +128,7 @@ class ReportShape(serializers.Serializer):
 
     id = serializers.IntegerField()
     agent = serializers.CharField()
-    baseline = serializers.CharField()
+    baseline = serializers.CharField(allow_null=True)
     candidate = serializers.CharField()
     seed = serializers.IntegerField()
     summary = SummaryShape()

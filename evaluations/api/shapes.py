@@ -60,7 +60,7 @@ class ComparisonShape(serializers.Serializer):
 
     id = serializers.IntegerField()
     agent = serializers.CharField()
-    baseline = serializers.CharField()
+    baseline = serializers.CharField(allow_null=True, help_text="null: the candidate was tried alone.")
     candidate = serializers.CharField()
     seed = serializers.IntegerField()
     trials = serializers.IntegerField(allow_null=True, help_text="null: as many as each scenario says.")
@@ -170,14 +170,14 @@ class _CaseShape(serializers.Serializer):
 class CaseShape(_CaseShape):
     """One trial of one scenario, with what both sides did in it."""
 
-    baseline = SideShape()
+    baseline = SideShape(allow_null=True, help_text="null without a baseline.")
     candidate = SideShape()
 
 
 class FullCaseShape(_CaseShape):
     """A case with its results, metrics and answers."""
 
-    baseline = FullSideShape()
+    baseline = FullSideShape(allow_null=True, help_text="null without a baseline.")
     candidate = FullSideShape()
 
 
@@ -186,13 +186,14 @@ def comparison_json(
 ) -> dict[str, Any]:
     """`ended`: cases of both sides that have ended; None for all."""
     at = f"{reverse('api:comparisons')}{row.pk}/"
+    cases = len(row.sides) * counts.total
     blocks = None if is_open(row) else counts.total == 0 or counts.of(BLOCKING) > 0
     if row.state in (ComparisonState.CANCELLED, ComparisonState.FAILED, ComparisonState.INCOMPLETE):
         blocks = True
     return {
         "id": row.pk,
         "agent": row.agent.name,
-        "baseline": row.baseline.version,
+        "baseline": row.baseline_version,
         "candidate": row.candidate.version,
         "seed": row.seed,
         "trials": row.trials,
@@ -206,7 +207,7 @@ def comparison_json(
         "reason": row.reason,
         "summary": {name: counts[name] for name in _CLASSES},
         "pending": counts.pending,
-        "progress": {"cases": 2 * counts.total, "ended": 2 * counts.total if ended is None else ended},
+        "progress": {"cases": cases, "ended": cases if ended is None else ended},
         "blocks": blocks,
         "model_kinds": list(model_kinds),
         "created_by": person(row.created_by),
@@ -223,8 +224,11 @@ def comparison_json(
     }
 
 
-def case_json(request: Any, pair: PairedCase, sides: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """`sides` by lower-case name; the comparison, the versions and the twin of the pair are loaded."""
+def case_json(request: Any, pair: PairedCase, sides: Mapping[str, dict[str, Any] | None]) -> dict[str, Any]:
+    """`sides` by lower-case name, None for a baseline there is none of.
+
+    The comparison, the versions and the twin of the pair are loaded.
+    """
     at = f"{reverse('api:cases')}{pair.pk}/"
     comparison = f"{reverse('api:comparisons')}{pair.comparison_id}/"
     return {

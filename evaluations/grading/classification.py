@@ -47,12 +47,14 @@ class Classification:
     flags: tuple[str, ...] = ()
 
 
-def classify(baseline: SideResults, candidate: SideResults) -> Classification:
+def classify(baseline: SideResults | None, candidate: SideResults) -> Classification:
     """Decide in the order of `CLASSES`: missing evidence hides no new failure and is never an improvement.
 
     A failure is new where the baseline did not fail the same expectation; one fixed expectation does not make
-    up for another broken one.
+    up for another broken one. Without a baseline (None) every failure is new and nothing can improve.
     """
+    if baseline is None:
+        return _alone(candidate)
     before = {result.id: result for result in baseline.results}
     after = {result.id: result for result in candidate.results}
     failing = tuple(
@@ -76,6 +78,18 @@ def classify(baseline: SideResults, candidate: SideResults) -> Classification:
     else:
         klass, reason = UNCHANGED, _unchanged(candidate)
     return Classification(klass, reason, newly_failing, passing, flags)
+
+
+def _alone(candidate: SideResults) -> Classification:
+    failing = tuple(result for result in candidate.results if result.status == FAIL)
+    names = tuple(result.id for result in failing)
+    if critical := [result for result in failing if result.critical]:
+        return Classification(NEW_CRITICAL_FAILURE, f"critical and failing: {_named(critical)}", names)
+    if failing:
+        return Classification(REGRESSED, f"failing: {_named(failing)}", names)
+    if incomplete := _incomplete("candidate", candidate):
+        return Classification(INCOMPLETE, incomplete)
+    return Classification(UNCHANGED, "nothing fails")
 
 
 def _newly_passing(

@@ -49,10 +49,15 @@ UNCLASSIFIED_RANK = len(CLASS_RANKS)
 
 
 class Comparison(models.Model):
-    """One pinned pair of runs: the agent version is the only thing in which they differ."""
+    """One pinned pair of runs: the agent version is the only thing in which they differ.
+
+    Without a baseline the candidate is tried alone: one run, and every pair holds one case.
+    """
 
     agent = models.ForeignKey("Agent", on_delete=models.PROTECT, related_name="comparisons")
-    baseline = models.ForeignKey("AgentVersion", on_delete=models.PROTECT, related_name="+")
+    baseline = models.ForeignKey(
+        "AgentVersion", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     candidate = models.ForeignKey("AgentVersion", on_delete=models.PROTECT, related_name="+")
     seed = models.BigIntegerField(default=0)
     # Trials asked for; NULL: as many as each scenario says.
@@ -100,6 +105,20 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return f"comparison {self.pk}"
+
+    @property
+    def has_baseline(self) -> bool:
+        return self.baseline_id is not None
+
+    @property
+    def baseline_version(self) -> str | None:
+        """The version of the baseline, None where the candidate was tried alone."""
+        return None if self.baseline is None else self.baseline.version
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides it has, the baseline first."""
+        return tuple(Side.values) if self.has_baseline else (Side.CANDIDATE.value,)
 
 
 class Run(models.Model):

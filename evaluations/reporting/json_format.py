@@ -34,7 +34,7 @@ def _case(case: CaseReport, with_trial: bool) -> dict[str, Any]:
         "class": case.klass,
         "reason": case.reason,
         "first_divergence": case.first_divergence,
-        "baseline": _side(case.baseline),
+        "baseline": None if case.baseline is None else _side(case.baseline),
         "candidate": _side(case.candidate),
     }
 

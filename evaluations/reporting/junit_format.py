@@ -20,7 +20,7 @@ def render_junit(report: ComparisonReport) -> str:
         "errors": str(sum(case.klass == "INCOMPLETE" for case in report.cases)),
         "skipped": "0",
     }
-    name = f"{report.agent} {report.candidate} against {report.baseline}"
+    name = f"{report.agent} {report.title}"
     root = ET.Element("testsuites", {"name": "agenttwin", **counts})
     suite = ET.SubElement(root, "testsuite", {"name": _text(name), **counts})
     properties = ET.SubElement(suite, "properties")
@@ -28,7 +28,7 @@ def render_junit(report: ComparisonReport) -> str:
         ("comparison", report.id),
         ("seed", report.seed),
         ("state", report.state),
-        ("baseline", f"{report.baseline} ({report.baseline_label})"),
+        ("baseline", "none" if report.baseline is None else f"{report.baseline} ({report.baseline_label})"),
         ("candidate", f"{report.candidate} ({report.candidate_label})"),
     ):
         ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
@@ -54,7 +54,7 @@ def _add_case(suite: ET.Element, case: CaseReport, report: ComparisonReport) -> 
 
 def _details(case: CaseReport) -> list[str]:
     lines = [f"{case.klass} ({case.severity}): {case.reason}"]
-    for name, side in (("baseline", case.baseline), ("candidate", case.candidate)):
+    for name, side in case.sides:
         lines.append(
             f"{name}: {side.verdict or 'unfinished'}, {side.tool_calls} tool calls, {side.retries} retries"
         )

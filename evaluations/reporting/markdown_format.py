@@ -30,12 +30,13 @@ def render_markdown(report: ComparisonReport) -> str:
 
 def _lines(report: ComparisonReport) -> Iterator[str]:
     verdict = "blocked" if report.blocks else "nothing new fails"
-    yield f"### {_text(report.agent)} {_text(report.candidate)} against {_text(report.baseline)}: {verdict}"
+    yield f"### {_text(report.agent)} {_text(report.title)}: {verdict}"
     yield ""
     counts = [f"{count} {_TITLES[klass]}" for klass in CLASSES if (count := report.summary[klass])]
     calls = report.tool_calls
+    before = "" if report.baseline is None else f"{calls['baseline']} → "
     yield (
-        f"{', '.join(counts) or 'no cases'}. Tool calls {calls['baseline']} → {calls['candidate']}. "
+        f"{', '.join(counts) or 'no cases'}. Tool calls {before}{calls['candidate']}. "
         f"Comparison {report.id}, seed {report.seed}."
     )
     if report.state != "COMPLETED":
@@ -53,7 +54,7 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
     if len(told) > MOST_TOLD:
         yield ""
         yield f"{len(told) - MOST_TOLD} more cases are not listed."
-    if "deterministic-fake" in (report.baseline_label, report.candidate_label):
+    if "deterministic-fake" in report.labels:
         yield ""
         yield "deterministic-fake: a scripted agent, no language model answered."
 

@@ -46,7 +46,10 @@ class SideReport:
 
 @dataclass(frozen=True, slots=True)
 class CaseReport:
-    """One pair: `klass` is a class of FORMATS 4, INCOMPLETE also where nothing was compared."""
+    """One pair: `klass` is a class of FORMATS 4, INCOMPLETE also where nothing was compared.
+
+    `baseline` None: the candidate was tried alone.
+    """
 
     scenario: str
     trial: int
@@ -56,20 +59,29 @@ class CaseReport:
     reason: str
     first_divergence: dict[str, Any] | None
     newly_failing: tuple[str, ...]
-    baseline: SideReport
+    baseline: SideReport | None
     candidate: SideReport
 
     def title(self, with_trials: bool) -> str:
         return f"{self.scenario} (trial {self.trial})" if with_trials else self.scenario
 
+    @property
+    def sides(self) -> list[tuple[str, SideReport]]:
+        """The sides there are, by name."""
+        both = [("baseline", self.baseline), ("candidate", self.candidate)]
+        return [(name, side) for name, side in both if side is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonReport:
-    """A comparison as its reports show it; `cases` in the order in which they were planned."""
+    """A comparison as its reports show it; `cases` in the order in which they were planned.
+
+    `baseline` None: the candidate was tried alone, there is nothing to hold it against.
+    """
 
     id: int
     agent: str
-    baseline: str
+    baseline: str | None
     candidate: str
     baseline_label: str
     candidate_label: str
@@ -84,11 +96,28 @@ class ComparisonReport:
         return {klass: counts[klass] for klass in CLASSES}
 
     @property
-    def tool_calls(self) -> dict[str, int]:
+    def title(self) -> str:
+        """`1.3.0 against 1.2.4`, `1.3.0 alone`."""
+        return (
+            f"{self.candidate} alone"
+            if self.baseline is None
+            else f"{self.candidate} against {self.baseline}"
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The honest labels of what answered, each once."""
+        both = (
+            (self.candidate_label,) if self.baseline is None else (self.baseline_label, self.candidate_label)
+        )
+        return tuple(dict.fromkeys(both))
+
+    @property
+    def tool_calls(self) -> dict[str, int | None]:
         return self._totals("tool_calls")
 
     @property
-    def retries(self) -> dict[str, int]:
+    def retries(self) -> dict[str, int | None]:
         return self._totals("retries")
 
     @property
@@ -101,9 +130,12 @@ class ComparisonReport:
         """Whether anything is new and bad, or missing."""
         return not self.cases or any(case.klass in BLOCKING for case in self.cases)
 
-    def _totals(self, name: str) -> dict[str, int]:
+    def _totals(self, name: str) -> dict[str, int | None]:
+        """By side; None for a baseline there is none of."""
         return {
-            side: sum(getattr(getattr(case, side), name) for case in self.cases)
+            side: None
+            if side == "baseline" and self.baseline is None
+            else sum(getattr(getattr(case, side), name) for case in self.cases)
             for side in ("baseline", "candidate")
         }
 
@@ -118,9 +150,9 @@ def load_report(comparison_id: int) -> ComparisonReport:
     return ComparisonReport(
         id=comparison.pk,
         agent=comparison.agent.name,
-        baseline=comparison.baseline.version,
+        baseline=comparison.baseline_version,
         candidate=comparison.candidate.version,
-        baseline_label=runs[Side.BASELINE].model_kind,
+        baseline_label=runs[Side.BASELINE].model_kind if Side.BASELINE in runs else "",
         candidate_label=runs[Side.CANDIDATE].model_kind,
         seed=comparison.seed,
         state=comparison.state,
@@ -135,7 +167,7 @@ def load_report(comparison_id: int) -> ComparisonReport:
                 reason=pair.reason if pair.classification else missing,
                 first_divergence=pair.first_divergence,
                 newly_failing=tuple(pair.newly_failing),
-                baseline=sides[pair.pk, runs[Side.BASELINE].pk],
+                baseline=sides[pair.pk, runs[Side.BASELINE].pk] if Side.BASELINE in runs else None,
                 candidate=sides[pair.pk, runs[Side.CANDIDATE].pk],
             )
             for pair in pairs

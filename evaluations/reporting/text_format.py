@@ -33,10 +33,9 @@ def render_text(report: ComparisonReport) -> str:
 
 
 def _head(report: ComparisonReport) -> Iterator[str]:
-    labels = report.baseline_label
-    if report.candidate_label != report.baseline_label:
-        labels = f"{report.baseline_label} against {report.candidate_label}"
-    yield f"{report.agent}: candidate {report.candidate} against baseline {report.baseline}"
+    labels = " against ".join(report.labels)
+    against = "alone, no baseline" if report.baseline is None else f"against baseline {report.baseline}"
+    yield f"{report.agent}: candidate {report.candidate} {against}"
     yield f"comparison {report.id}, seed {report.seed}, agent: {labels}"
     counts = [
         f"{count} {_COUNTED[klass][count != 1]}" for klass in CLASSES if (count := report.summary[klass])
@@ -47,9 +46,10 @@ def _head(report: ComparisonReport) -> Iterator[str]:
 
 
 def _headline(case: CaseReport, with_trials: bool, width: int) -> str:
-    calls = f"{case.baseline.tool_calls} -> {case.candidate.tool_calls}"
-    retries = f"{case.baseline.retries} -> {case.candidate.retries}"
-    verdicts = f"{_verdict(case.baseline.verdict)} -> {_verdict(case.candidate.verdict)}"
+    sides = [side for _, side in case.sides]
+    calls = " -> ".join(str(side.tool_calls) for side in sides)
+    retries = " -> ".join(str(side.retries) for side in sides)
+    verdicts = " -> ".join(_verdict(side.verdict) for side in sides)
     title = case.title(with_trials)
     klass = case.klass.replace("_", " ")
     figures = f"calls {calls:<8}  retries {retries:<6}  {verdicts}"
@@ -64,7 +64,7 @@ def _details(case: CaseReport) -> Iterator[str]:
     if case.klass == "UNCHANGED":
         failing = [line.id for line in case.candidate.results if line.status == "FAIL"]
         if failing:
-            yield f"fails in both: {', '.join(failing)}"
+            yield f"fails{' in both' if case.baseline is not None else ''}: {', '.join(failing)}"
         return
     if case.klass in ("IMPROVED", "INCOMPLETE"):
         yield case.reason
@@ -85,8 +85,9 @@ def _failing(line: ResultLine) -> str:
 
 def _totals(report: ComparisonReport) -> Iterator[str]:
     calls, retries = (
-        f"{totals['baseline']} -> {totals['candidate']}" for totals in (report.tool_calls, report.retries)
+        " -> ".join(str(count) for count in totals.values() if count is not None)
+        for totals in (report.tool_calls, report.retries)
     )
     yield f"tool calls {calls}, retries {retries}"
-    if "deterministic-fake" in (report.baseline_label, report.candidate_label):
+    if "deterministic-fake" in report.labels:
         yield "deterministic-fake: a scripted agent, no language model answered"

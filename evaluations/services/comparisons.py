@@ -35,7 +35,7 @@ OPEN_STATES = (ComparisonState.QUEUED, ComparisonState.RUNNING)
 def start_comparison(
     *,
     agent: str,
-    baseline: str,
+    baseline: str | None,
     candidate: str,
     scenarios: Iterable[str] = (),
     tags: Iterable[str] = (),
@@ -49,8 +49,9 @@ def start_comparison(
     """Pin a pair of runs and queue all their cases; answers the comparison and whether it is new.
 
     Versions, seeds and initial states are resolved here, once, and written in one transaction: the agent
-    version is all in which the two runs differ. The same request under the same `key` answers the comparison
-    that exists. `wake` False leaves the cases to the caller instead of waking workers.
+    version is all in which the two runs differ. `baseline` None runs the candidate alone. The same request
+    under the same `key` answers the comparison that exists. `wake` False leaves the cases to the caller
+    instead of waking workers.
 
     Raises:
         RequestError: every unknown or impossible part of the request; nothing was written.
@@ -76,7 +77,7 @@ def start_comparison(
             comparison = _write(request, plan, key, actor)
             _announce("comparison_started", comparison, actor, after=_pinned(comparison, plan))
             if wake:
-                dispatch.wake_workers(comparison.pk, cases=2 * len(plan.pins))
+                dispatch.wake_workers(comparison.pk, cases=len(comparison.sides) * len(plan.pins))
     except IntegrityError:
         # Somebody else wrote under this key after we looked: theirs is the comparison.
         if (existing := _under_key(key, request)) is None:
@@ -152,7 +153,7 @@ def _under_key(key: str | None, request: ComparisonRequest) -> Comparison | None
 def _write(request: ComparisonRequest, plan: Plan, key: str | None, actor: Any) -> Comparison:
     comparison = Comparison.objects.create(
         agent=plan.agent,
-        baseline=plan.baseline.version,
+        baseline=None if plan.baseline is None else plan.baseline.version,
         candidate=plan.candidate.version,
         seed=request.seed,
         trials=request.trials,
@@ -175,6 +176,7 @@ def _write(request: ComparisonRequest, plan: Plan, key: str | None, actor: Any) 
             model_name=side.model_name,
         )
         for name, side in ((Side.BASELINE, plan.baseline), (Side.CANDIDATE, plan.candidate))
+        if side is not None
     ]
     _write_snapshots(plan.pins)
     pairs = PairedCase.objects.bulk_create(

@@ -87,7 +87,7 @@ def classify_pairs(comparison_id: int, *, again: bool = False) -> int:
 
 
 def _stored_sides(pairs: Sequence[PairedCase]) -> Mapping[tuple[int, str], StoredSide]:
-    """Both sides of these pairs by (pair id, side), with their records and results."""
+    """The sides of these pairs by (pair id, side), with their records and results."""
     found = Case.objects.filter(pair__in=pairs).annotate(has_answer=IsNull(F("answer"), False))
     cases = list(found.values_list("pk", "pair_id", "run__side", *CASE_COLUMNS, named=True))
     ids = [case.pk for case in cases]
@@ -116,7 +116,7 @@ def _raw_records(case_ids: Sequence[int]) -> Mapping[int, list[RawRecord]]:
 
 
 def _columns(pair: PairedCase, sides: Mapping[tuple[int, str], StoredSide]) -> Mapping[str, Any]:
-    compared = compare_pair(pair, sides[pair.pk, Side.BASELINE], sides[pair.pk, Side.CANDIDATE])
+    compared = compare_pair(pair, sides.get((pair.pk, Side.BASELINE)), sides[pair.pk, Side.CANDIDATE])
     return {
         "classification": compared.klass,
         "class_rank": CLASS_RANKS[compared.klass],

@@ -115,7 +115,8 @@ def strayed_standings() -> Iterator[str]:
     Memory does not grow with their number. What a decision moves at this moment is looked at again, locked.
     """
     last = 0
-    while chunk := list(PairedCase.objects.filter(pk__gt=last).order_by("pk")[:STANDINGS_AT_ONCE]):
+    pairs = PairedCase.objects.select_related("comparison").defer("comparison__selection").order_by("pk")
+    while chunk := list(pairs.filter(pk__gt=last)[:STANDINGS_AT_ONCE]):
         last = chunk[-1].pk
         for pk, found in _standing_problems(chunk).items():
             if found:
@@ -153,9 +154,9 @@ def _pair_problems(pair: PairedCase, sides: dict[str, StoredSide]) -> Iterator[s
             verdict = case_verdict([_graded(row) for row in stored.results])
             if counts != verdict:
                 yield f"the {side.lower()} of {name} counts as {counts}; its results make it {verdict}"
-    if pair.classification is None or len(sides) < len(Side.values):
+    if pair.classification is None or len(sides) < len(pair.comparison.sides):
         return
-    found = classed_pair(pair, sides[Side.BASELINE], sides[Side.CANDIDATE])
+    found = classed_pair(pair, sides.get(Side.BASELINE), sides[Side.CANDIDATE])
     if pair.classification != found.klass or pair.class_rank != CLASS_RANKS[found.klass]:
         yield f"{name} counts as {pair.classification}; its results make it {found.klass}"
     elif pair.newly_failing != list(found.newly_failing):
@@ -186,7 +187,7 @@ class _Loaded:
         return self.sides[self.case.run.side].results
 
     def compared(self) -> Compared:
-        return classed_pair(self.pair, self.sides[Side.BASELINE], self.sides[Side.CANDIDATE])
+        return classed_pair(self.pair, self.sides.get(Side.BASELINE), self.sides[Side.CANDIDATE])
 
 
 def _effect(loaded: _Loaded, status: str) -> Effect:

@@ -60,21 +60,22 @@ class Compared:
     flags: tuple[str, ...] = ()
 
 
-def compare_pair(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) -> Compared:
-    """Classify a pair by its effective results (FORMATS 4).
+def compare_pair(pair: PairedCase, baseline: StoredSide | None, candidate: StoredSide) -> Compared:
+    """Classify a pair by its effective results (FORMATS 4). `baseline` None: none was asked for.
 
     Sides that did not run on what was pinned are not compared at all: INCOMPLETE, with every difference.
     """
-    if _strayed(pair, baseline, candidate):
+    if baseline is None or _strayed(pair, baseline, candidate):
         return classed_pair(pair, baseline, candidate)
     return replace(classed_pair(pair, baseline, candidate), first_divergence=_divergence(baseline, candidate))
 
 
-def classed_pair(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) -> Compared:
+def classed_pair(pair: PairedCase, baseline: StoredSide | None, candidate: StoredSide) -> Compared:
     """`compare_pair` without the first divergence: neither records nor answers are read."""
     if strayed := _strayed(pair, baseline, candidate):
         return Compared(CaseClass.INCOMPLETE.value, "the pair is not comparable: " + "; ".join(strayed))
-    found = classify(_side_results(baseline), _side_results(candidate))
+    before = None if baseline is None else _side_results(baseline)
+    found = classify(before, _side_results(candidate))
     return Compared(
         klass=found.klass,
         reason=found.reason,
@@ -83,8 +84,9 @@ def classed_pair(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) 
     )
 
 
-def _strayed(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) -> list[str]:
-    return [*strayed_from_pins(pair, baseline), *strayed_from_pins(pair, candidate)]
+def _strayed(pair: PairedCase, baseline: StoredSide | None, candidate: StoredSide) -> list[str]:
+    sides = [side for side in (baseline, candidate) if side is not None]
+    return [line for side in sides for line in strayed_from_pins(pair, side)]
 
 
 def strayed_from_pins(pair: PairedCase, side: StoredSide) -> list[str]:

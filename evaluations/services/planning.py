@@ -51,7 +51,7 @@ class Plan:
     """Everything `start_comparison` writes, resolved."""
 
     agent: Agent
-    baseline: Side
+    baseline: Side | None
     candidate: Side
     pins: tuple[Pin, ...]
     # The frozen dataset the pins are those of, where one was asked for.
@@ -75,7 +75,8 @@ def plan_comparison(request: ComparisonRequest) -> Plan:
     pins = _pins(request, kits, problems)
     if problems or agent is None:
         raise RequestError(problems)
-    return Plan(agent, _side(versions[request.baseline]), _side(versions[request.candidate]), pins, dataset)
+    baseline = None if request.baseline is None else _side(versions[request.baseline])
+    return Plan(agent, baseline, _side(versions[request.candidate]), pins, dataset)
 
 
 def _agent_versions(
@@ -86,9 +87,13 @@ def _agent_versions(
         names = Agent.objects.order_by("name").values_list("name", flat=True)
         problems.append(f"unknown agent {request.agent!r} ({_listed('agents', names)})")
         return None, {}
-    wanted = {request.baseline, request.candidate}
-    versions = {found.version: found for found in agent.versions.filter(version__in=wanted)}
-    for name, version in (("baseline", request.baseline), ("candidate", request.candidate)):
+    wanted = {
+        name: version
+        for name, version in (("baseline", request.baseline), ("candidate", request.candidate))
+        if version is not None
+    }
+    versions = {found.version: found for found in agent.versions.filter(version__in=wanted.values())}
+    for name, version in wanted.items():
         if version not in versions:
             known = agent.versions.order_by("pk").values_list("version", flat=True)
             problems.append(

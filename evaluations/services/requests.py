@@ -19,11 +19,11 @@ class ComparisonRequest:
     """What a person or a pipeline asked for, before anything is looked up.
 
     `scenarios` and `tags` select the union of what they name; both empty selects every scenario of the agent.
-    `trials` None means as many as each scenario says.
+    `baseline` None tries the candidate alone. `trials` None means as many as each scenario says.
     """
 
     agent: str
-    baseline: str
+    baseline: str | None
     candidate: str
     scenarios: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class ComparisonRequest:
 def read_request(
     *,
     agent: str,
-    baseline: str,
+    baseline: str | None,
     candidate: str,
     scenarios: Iterable[str] = (),
     tags: Iterable[str] = (),
@@ -68,7 +68,7 @@ def read_request(
     problems = [
         f"{name}: must not be empty"
         for name, value in (("agent", agent), ("baseline", baseline), ("candidate", candidate))
-        if not value
+        if not value and value is not None
     ]
     scenarios, tags = tuple(sorted(set(scenarios))), tuple(sorted(set(tags)))
     problems += [

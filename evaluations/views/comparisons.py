@@ -121,7 +121,7 @@ def _head_context(request: HttpRequest, comparison: Comparison) -> dict[str, Any
     return {
         "comparison": comparison,
         "is_open": is_open,
-        "case_count": baseline.cases,
+        "case_count": candidate.cases,
         "ended": baseline.ended + candidate.ended,
         "to_end": baseline.cases + candidate.cases,
         "baseline": baseline,

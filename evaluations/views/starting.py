@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from agenttwin_site.htmx import page_or_fragment, redirect_after_post
 from agenttwin_site.kept_forms import kept_form
 from evaluations.errors import ConflictError, EvaluationError, RequestError
-from evaluations.forms import StartForm
+from evaluations.forms import ALONE, StartForm
 from evaluations.models import Agent, AgentVersion
 from evaluations.services.comparisons import start_comparison
 from scenarios.models import ScenarioVersion
@@ -45,7 +45,7 @@ def comparison_start(request: HttpRequest) -> HttpResponse:
             name: kept.fields.get(name, []) if name in ("tags", "scenarios") else kept.first(name)
             for name in form.fields
         }
-    elif len(versions := form.fields["baseline"].choices) > 1:  # type: ignore[attr-defined]
+    elif len(versions := form.fields["candidate"].choices) > 1:  # type: ignore[attr-defined]
         # Most often the newest is held against the one before it.
         form.initial = {"agent": agent, "baseline": versions[1][0], "candidate": versions[0][0]}
     else:
@@ -64,7 +64,7 @@ def _start(request: HttpRequest, agents: list[str]) -> HttpResponse:
     try:
         comparison, created = start_comparison(
             agent=agent,
-            baseline=values["baseline"],
+            baseline=None if values["baseline"] == ALONE else values["baseline"],
             candidate=values["candidate"],
             scenarios=values["scenarios"],
             tags=values["tags"],

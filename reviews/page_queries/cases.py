@@ -124,12 +124,18 @@ class PairPage:
     address: CaseAddress
 
     @property
-    def baseline(self) -> SideOfCase:
-        return self.sides[Side.BASELINE]
+    def baseline(self) -> SideOfCase | None:
+        """None where the candidate was tried alone."""
+        return self.sides.get(Side.BASELINE)
 
     @property
     def candidate(self) -> SideOfCase:
         return self.sides[Side.CANDIDATE]
+
+    @property
+    def told(self) -> list[SideOfCase]:
+        """The sides there are, in the order in which they are told: the candidate first."""
+        return [side for side in (self.candidate, self.baseline) if side is not None]
 
     @property
     def cases(self) -> dict[str, Case]:
@@ -184,10 +190,9 @@ def load_pair(pair: PairedCase, chosen: CaseFilter | None = None) -> PairPage:
     for result in ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"):
         results[result.case_id].append(result)
     by_side = {case.run.side: case for case in cases}
-    versions = {
-        Side.BASELINE.value: comparison.baseline.version,
-        Side.CANDIDATE.value: comparison.candidate.version,
-    }
+    versions = {Side.CANDIDATE.value: comparison.candidate.version}
+    if comparison.baseline is not None:
+        versions = {Side.BASELINE.value: comparison.baseline.version, **versions}
     sides = {}
     for name, version in versions.items():
         case = by_side.get(name)

@@ -195,7 +195,7 @@ def check_rows(page: PairPage, ends: FinalStates | None = None, base: str = "") 
         reviews.setdefault(review.result_id, []).append(review)
     rows: dict[str, CheckRow] = {}
     newly_failing = set(page.pair.newly_failing)
-    for side in (page.candidate, page.baseline):
+    for side in page.told:
         for result in side.results:
             row = rows.get(result.expectation_id)
             if row is None:
@@ -233,7 +233,7 @@ def with_key(rows: list[CheckRow]) -> list[CheckRow]:
 
 def cited_paths(page: PairPage) -> list[str]:
     """The state paths that evidence points at, those of failing checks of the candidate first."""
-    results = [result for side in (page.candidate, page.baseline) for result in side.results]
+    results = [result for side in page.told for result in side.results]
     results.sort(key=lambda result: result.status != ResultStatus.FAIL)
     return list(dict.fromkeys(path for result in results for path in _paths(result.evidence)))
 
@@ -260,7 +260,7 @@ class Contradiction:
 
 def contradictions(page: PairPage) -> list[Contradiction]:
     found = []
-    for side in (page.candidate, page.baseline):
+    for side in page.told:
         if side.case is not None and side.case.contradiction:
             checks = contradicted_by(side)
             found.append(Contradiction(side, checks, _overridden(page, checks)))

@@ -80,19 +80,15 @@ class ClaimedCalls:
         return self.more == 0 and all(line.kind == "both" for line in self.lines)
 
 
-def claims(page: PairPage) -> tuple[Claim, Claim]:
-    """The baseline's claim and the candidate's."""
-    return _claim(page, page.baseline), _claim(page, page.candidate)
+def claims(page: PairPage) -> tuple[Claim, ...]:
+    """The baseline's claim, if there is one, and the candidate's."""
+    return tuple(_claim(page, side) for side in page.sides.values())
 
 
-def same_claim(baseline: Claim, candidate: Claim) -> bool:
+def same_claim(found: Sequence[Claim]) -> bool:
     """Whether both sides say the same, so that saying it once is enough."""
-    return (baseline.outcome, baseline.output, baseline.more, baseline.has_answer) == (
-        candidate.outcome,
-        candidate.output,
-        candidate.more,
-        candidate.has_answer,
-    )
+    said = {(claim.outcome, claim.output, claim.more, claim.has_answer) for claim in found}
+    return len(found) > 1 and len(said) == 1
 
 
 def effects(page: PairPage, facts: Facts, side: str) -> list[Effects]:
@@ -112,7 +108,7 @@ def effects(page: PairPage, facts: Facts, side: str) -> list[Effects]:
 
 def claimed_calls(page: PairPage, alignment: Alignment) -> list[ClaimedCalls]:
     """Per side the agent's own list of calls beside the twin's; empty where no side gave one."""
-    found = [_claimed_calls(side, alignment.tools[side.name]) for side in (page.baseline, page.candidate)]
+    found = [_claimed_calls(side, alignment.tools[side.name]) for side in page.sides.values()]
     return found if any(one.claimed is not None for one in found) else []
 
 
@@ -139,7 +135,7 @@ _METRIC_NAMES = {
 def metrics_of(page: PairPage) -> tuple[list[Metric], list[str]]:
     """The figures that at least one side has, and the names of those nobody reported."""
     stored = {name: side.case.metrics if side.case is not None else {} for name, side in page.sides.items()}
-    compared = compare_metrics(stored[Side.BASELINE] or {}, stored[Side.CANDIDATE] or {})
+    compared = compare_metrics(stored.get(Side.BASELINE) or {}, stored[Side.CANDIDATE] or {})
     known, missing = [], []
     for key, found in compared.items():
         name = _METRIC_NAMES.get(key, key)

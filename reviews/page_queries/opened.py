@@ -86,10 +86,12 @@ class NamedSide:
 class OpenStep:
     baseline: OpenSide | None
     candidate: OpenSide | None
+    has_baseline: bool = True
 
     @property
     def sides(self) -> list[NamedSide]:
-        return [NamedSide("baseline", self.baseline), NamedSide("candidate", self.candidate)]
+        before = [NamedSide("baseline", self.baseline)] if self.has_baseline else []
+        return [*before, NamedSide("candidate", self.candidate)]
 
     @property
     def has_records(self) -> bool:
@@ -129,7 +131,7 @@ def open_step(page: PairPage, states: States, row: Row) -> OpenStep:
         name: _open_side(page, states, row, name, records.get(name), records.get(_other(name)))
         for name in Side.values
     }
-    return OpenStep(built[Side.BASELINE], built[Side.CANDIDATE])
+    return OpenStep(built[Side.BASELINE], built[Side.CANDIDATE], page.baseline is not None)
 
 
 def _open_side(

@@ -52,7 +52,10 @@ class CannotRebuild(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where both sides ended: places as (path, start, baseline, candidate, differs), and who changed them."""
+    """Where the sides ended: places as (path, start, baseline, candidate, differs), and who changed them.
+
+    Without a baseline the candidate's end is held against the start.
+    """
 
     places: tuple[tuple[str, str, str, str, bool], ...] = ()
     touched: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
@@ -127,10 +130,11 @@ class States:
         if not_run:
             return Ends(problem=f"The {' and the '.join(not_run)} has no final state: it did not run.")
         try:
-            ends = {name: self.after(name) for name in Side.values}
+            ends = {name: self.after(name) for name in self._page.sides}
         except CannotRebuild as misfit:
             return Ends(problem=str(misfit))
-        differing = [one.path for one in differences(ends[Side.BASELINE], ends[Side.CANDIDATE])]
+        before = ends.get(Side.BASELINE, self.initial)
+        differing = [one.path for one in differences(before, ends[Side.CANDIDATE])]
         paths = [path for path in dict.fromkeys([*cited, *differing]) if _segments(path) is not None]
         shown = paths[:ROWS_SHOWN]
         return Ends(
@@ -227,7 +231,7 @@ def final_states(page: PairPage, ends: Ends, cited: Sequence[str]) -> FinalState
 
 def _place(path: str, initial: Any, ends: Mapping[str, Any]) -> tuple[str, str, str, str, bool]:
     wanted = parse_path(path)
-    baseline, candidate = wanted.get(ends[Side.BASELINE]), wanted.get(ends[Side.CANDIDATE])
+    baseline, candidate = wanted.get(ends.get(Side.BASELINE, initial)), wanted.get(ends[Side.CANDIDATE])
     both_missing = baseline is MISSING and candidate is MISSING
     differs = not both_missing and not json_equal(baseline, candidate)
     return path, one_line(wanted.get(initial)), one_line(baseline), one_line(candidate), differs

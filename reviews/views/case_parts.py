@@ -139,12 +139,12 @@ class CaseParts:
     def verdict(self) -> dict[str, Any]:
         """Head, claim against records, checks: what decides, and the way to act."""
         page = self.page
-        said_before, said_after = claims(page)
+        said = claims(page)
         return self._common() | {
             "contradictions": contradictions(page),
-            "claims": (said_before, said_after),
-            "same_claim": same_claim(said_before, said_after),
-            "effects": [(page.sides[name], effects(page, self.facts, name)) for name in Side.values],
+            "claims": said,
+            "same_claim": same_claim(said),
+            "effects": [(side, effects(page, self.facts, name)) for name, side in page.sides.items()],
             "places": self.ends.told(),
             "ends": self.ends,
             "checks": self.checks,

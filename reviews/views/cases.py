@@ -86,6 +86,8 @@ def case_raw(request: HttpRequest, comparison_id: int, scenario: str, part: str)
     """
     page = load_pair(_pair(request, comparison_id, scenario))
     side, seq = _side(request), _seq(request)
+    if side not in page.sides:
+        raise Http404
     if part == "state":
         text = _state_text(page, side, seq)
     elif part == "answer":

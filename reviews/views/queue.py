@@ -277,7 +277,7 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
                     row.form = override_form(
                         row=row, side=side, typed=typed, address=page.address, action=action, target="queue"
                     )
-    before, after = claims(page)
+    said = claims(page)
     closing = typed if typed is not None and typed.kind == CLOSE and typed.target == entry.pk else None
     return {
         "entry": entry,
@@ -292,8 +292,8 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
         "checks": rows,
         "ended": queries.what_ended_it(page) if entry.reason == QueueReason.INCOMPLETE else [],
         "shows_claim": queries.needs_claim(entry),
-        "claims": (before, after),
-        "same_claim": same_claim(before, after),
+        "claims": said,
+        "same_claim": same_claim(said),
         "contradictions": contradictions(page),
         "effects": [(side, effects(page, facts, name)) for name, side in page.sides.items()],
         "places": ends.told(),

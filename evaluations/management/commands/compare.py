@@ -111,7 +111,7 @@ class Command(BaseCommand):
         return load_report(comparison.pk)
 
     def _wait(self, comparison: Comparison, workers: bool) -> None:
-        total = 2 * comparison.pairs.count()
+        total = len(comparison.sides) * comparison.pairs.count()
         # Only on a terminal; a log of a pipeline is no place for a bar.
         with tqdm(total=total, unit="case", file=sys.stderr, disable=None, leave=False) as bar:
             if workers:
