@@ -123,7 +123,7 @@ def cancel_comparison(comparison: Comparison, *, actor: Any = None) -> Compariso
 def _pinned(comparison: Comparison, plan: Plan) -> dict[str, Any]:
     return {
         "agent": plan.agent.name,
-        "baseline": plan.baseline.version.version,
+        "baseline": comparison.baseline_version,
         "candidate": plan.candidate.version.version,
         "seed": comparison.seed,
         "cases": len(plan.pins),

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluations', '0004_calibration'),
+        ('evaluations', '0006_trials_are_run_again'),
     ]
 
     operations = [
