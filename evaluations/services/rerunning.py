@@ -82,7 +82,7 @@ def rerun_trials(
             via=via,
         )
         if wake:
-            dispatch.wake_workers(locked.pk, cases=2 * len(reruns))
+            dispatch.wake_workers(locked.pk, cases=len(locked.sides) * len(reruns))
     return reruns
 
 
