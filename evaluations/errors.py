@@ -53,6 +53,24 @@ class NotRerunnableError(EvaluationError):
         self.problems = tuple(problems)
 
 
+class LabelConflictError(EvaluationError):
+    """The person labelled the example before, otherwise: a label is not changed."""
+
+    code = "already_labelled"
+
+
+class NotBlindError(EvaluationError):
+    """The person chose to see the labels of this rubric, and so gives none any more."""
+
+    code = "not_blind"
+
+
+class LabelSettledError(EvaluationError):
+    """Somebody else has labelled the example too, or a calibration used it: the label stays."""
+
+    code = "label_settled"
+
+
 class ClaimLostError(EvaluationError):
     """The lease ran out and somebody else took the case: nothing of this attempt is stored."""
 

@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError
 
 from agenttwin_site.logs import bound
 from evaluations import dispatch
-from evaluations.services import claims, recovery, running
+from evaluations.services import calibrating, claims, recovery, running
 
 # After this long a task makes room for others and wakes one more: it is acknowledged soon, and a comparison
 # with many cases does not keep others waiting.
@@ -50,6 +50,19 @@ def next_limit(cases: int, seconds: float, limit: int) -> int:
     """As many cases as fit into a quarter of a turn, at most four times what was tried before."""
     fitting = cases * TURN_SECONDS / 4 / max(seconds, 0.001)
     return int(min(max(fitting, 1), 4 * limit, claims.CHUNK_SIZE))
+
+
+@shared_task(
+    name="evaluations.tasks.run_calibration",
+    autoretry_for=(OperationalError, InterfaceError),
+    retry_backoff=1,
+    retry_backoff_max=30,
+    max_retries=8,
+)
+def run_calibration(calibration_id: int) -> None:
+    """Work on a calibration for one turn; while it is not done, wake one worker to go on."""
+    if calibrating.run_calibration(calibration_id, turn_seconds=calibrating.TURN_SECONDS):
+        dispatch.deliver(run_calibration, calibration_id)
 
 
 @shared_task(name="evaluations.tasks.recover")

@@ -20,6 +20,7 @@ PURE = (
     "evaluations/grading",
     "evaluations/gate",
     "evaluations/judges",
+    "evaluations/labelling",
     "evaluations/rehearsal.py",
     "demo",
 )

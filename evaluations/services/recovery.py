@@ -15,6 +15,8 @@ from django.utils import timezone
 from evaluations import dispatch
 from evaluations.models import Case, CaseState, Comparison, ComparisonState
 from evaluations.services import claims
+from evaluations.services.calibrating import overdue_calibrations
+from evaluations.services.calibration import wake_worker
 from evaluations.services.concluding import conclude_if_done
 from evaluations.services.manual import end_overdue
 from evaluations.services.running import end_exhausted
@@ -34,6 +36,7 @@ def recover(*, wake: Callable[[int, int], None] | None = None) -> RecoveryReport
     """Expire overdue leases, give up what was tried too often, wake workers, conclude what is done.
 
     Manual sessions whose time is over are graded, and sessions that nobody closes any more are emptied.
+    Calibrations that nobody works on get a worker woken.
 
     `wake` is called with a comparison's id and its waiting cases instead of sending messages.
     """
@@ -47,6 +50,8 @@ def recover(*, wake: Callable[[int, int], None] | None = None) -> RecoveryReport
         else:
             # One message is enough: a worker that finds more work wakes the next.
             dispatch.wake_workers(comparison_id, cases=1)
+    for calibration_id in overdue_calibrations(timezone.now()):
+        wake_worker(calibration_id)
     open_comparisons = Comparison.objects.filter(
         state__in=[ComparisonState.QUEUED, ComparisonState.RUNNING]
     ).exclude(pk__in=waiting)
