@@ -15,8 +15,10 @@ $(VENV)/.installed: requirements.txt requirements-dev.txt
 
 # Runs the refund agent 1.2.4 against 1.3.0 on nine scenarios, prints what the tools recorded, then serves the
 # pages with these comparisons on the loopback address until Ctrl-C. Status 3 of `compare` means that the
-# candidate fails where the baseline did not: exactly what this demo is about.
+# candidate fails where the baseline did not: exactly what this demo is about. A port that is taken is said
+# before anything is run.
 demo: $(VENV)/.installed
+	@$(MANAGE) serve --port $(PORT) --check
 	@$(MANAGE) migrate --verbosity 0
 	@$(MANAGE) seed_demo
 	@$(MANAGE) compare support-refund-agent --baseline 1.2.4 --candidate 1.3.0 || test $$? -eq 3

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,12 +13,14 @@ from django.urls import reverse
 
 from scenarios.documents.scenario import validate_scenario
 from scenarios.models import Scenario, ScenarioVersion
+from scenarios.page_queries import hidden_secrets
 from scenarios.services import save_scenario
 from twins.admin import TwinAdmin, started_from
 from twins.document_admin import DocumentAdmin, Link, one_line
+from twins.document_pages import shown_texts
 from twins.engine.redaction import redactor
-from twins.models import Twin, TwinVersion
-from twins.services import current_definition, planted_secrets
+from twins.models import Twin
+from twins.services import current_definition
 
 REMARKS_SHOWN = 10
 
@@ -98,21 +99,16 @@ class ScenarioAdmin(DocumentAdmin):
         return save_scenario(text=text, name=name, based_on=started_from(based_on), actor=actor)
 
     def shown_text(self, version: ScenarioVersion, request: HttpRequest) -> str:
-        secrets = self._hidden(version, request)
-        if not secrets or redactor(secrets)(version.document) == version.document:
-            return version.source_text
-        return json.dumps(redactor(secrets)(version.document), ensure_ascii=False, indent=2) + "\n"
+        # A comment may hold a secret that the content does not: then it is written anew without comments.
+        return shown_texts([version], self._hidden(version, request))[0]
 
     def shown_document(self, version: ScenarioVersion, request: HttpRequest) -> Any:
         secrets = self._hidden(version, request)
         return redactor(secrets)(version.document) if secrets else version.document
 
-    def _hidden(self, version: ScenarioVersion, request: HttpRequest) -> tuple[str, ...]:
-        """The secrets of its twin, which a scenario may repeat (in a planted document, in a check)."""
-        if self.has_change_permission(request):
-            return ()
-        twin = TwinVersion.objects.current_of(version.twin_name)
-        return planted_secrets(twin.document) if twin else ()
+    def _hidden(self, version: ScenarioVersion, request: HttpRequest) -> Sequence[str]:
+        """The secrets of its twin, which a scenario may repeat, and those its own checks look for."""
+        return () if self.has_change_permission(request) else hidden_secrets(version)
 
 
 def scenarios_of_twin(twin: Twin) -> Link:

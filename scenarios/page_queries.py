@@ -11,6 +11,7 @@ from django.db.models import F
 from django.http import QueryDict
 
 from scenarios.coverage import FaultyScenario
+from scenarios.documents.scenario import looked_for_secrets
 from scenarios.fault_words import condition_words
 from scenarios.models import SEVERITY_RANKS, ScenarioVersion
 from twins.engine.faults import compile_fault_rules
@@ -146,7 +147,7 @@ def hidden_secrets(version: ScenarioVersion, *others: ScenarioVersion) -> list[s
         for twin in (then, now):
             if twin is not None:
                 secrets.update(dict.fromkeys(planted_secrets(twin.document)))
-        secrets.update(dict.fromkeys(_looked_for(one.document)))
+        secrets.update(dict.fromkeys(looked_for_secrets(one.document)))
     return list(secrets)
 
 
@@ -160,11 +161,6 @@ def _faulty(version: ScenarioVersion, redact: Callable[[Any], Any]) -> FaultySce
         rules=compile_fault_rules(rules),
         conditions=tuple(condition_words(redact(rule)) for rule in rules),
     )
-
-
-def _looked_for(document: Any) -> list[str]:
-    expectations = (document.get("spec") or {}).get("expectations") or ()
-    return [secret for one in expectations for secret in one.get("secrets") or ()]
 
 
 def _options(values: Iterable[str], chosen: str) -> list[str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.db import transaction
 
-from twins.documents.problems import DocumentError, Problem
+from twins.documents.problems import DocumentError, Problem, without_secrets
 from twins.documents.source import Finding
+from twins.documents.twin import planted_secrets as secrets_in
 from twins.documents.twin import validate_twin
 from twins.engine.definition import Definition, compile_definition
 from twins.models import Twin, TwinVersion
@@ -28,14 +29,23 @@ def save_twin(
 
     Give ``text`` ("yaml" or "json", kept as typed) or a parsed ``document``. ``name``: the twin this must be
     (an edit never renames). ``based_on``: see `twins.versioning.add_version`. Raises DocumentError with every
-    problem, StaleEditError; either way nothing is stored.
+    problem (none repeats a secret it plants), StaleEditError; either way nothing is stored.
     """
     source, source_text = source_of(text, document, kind)
     problems = [*validate_twin(source), *name_problems(source, name)]
     if problems:
-        raise DocumentError(problems)
+        raise DocumentError(without_secrets(problems, _secrets_around(source.value, name)))
     content = NewContent(source.value["metadata"]["name"], source.value, source_text)
     return add_version(TwinVersion, of=("twin", Twin), content=content, based_on=based_on, actor=actor)
+
+
+def _secrets_around(document: Any, name: str | None) -> list[str]:
+    """What the problems of a refused twin must not repeat: its secrets, and those of the stored one."""
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    named = name or (metadata.get("name") if isinstance(metadata, dict) else None)
+    is_name = isinstance(named, str) and "\x00" not in named
+    stored = TwinVersion.objects.current_of(named) if is_name else None
+    return [*secrets_in(document), *(planted_secrets(stored.document) if stored else ())]
 
 
 def name_problems(source: Any, name: str | None) -> list[Problem]:

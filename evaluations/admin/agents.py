@@ -6,14 +6,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.http import HttpRequest
 from django.urls import reverse
 
 from evaluations.models import Agent, AgentVersion, PairedCase
-from evaluations.services.agents import save_agent
+from evaluations.services.agents import save_agent, secrets_around
 from scenarios.admin import ScenarioAdmin, scenario_list
 from scenarios.models import Scenario
 from twins.admin import TwinAdmin
 from twins.document_admin import DocumentAdmin, Link
+from twins.document_pages import shown_texts
+from twins.engine.redaction import redactor
 from twins.models import Twin
 
 STARTER = """\
@@ -51,6 +54,16 @@ class AgentAdmin(DocumentAdmin):
         self, *, text: str, name: str | None, based_on: str, actor: Any
     ) -> tuple[AgentVersion, bool]:
         return save_agent(text=text, name=name, based_on=based_on, actor=actor)
+
+    def shown_text(self, version: AgentVersion, request: HttpRequest) -> str:
+        return shown_texts([version], self._hidden(version, request))[0]
+
+    def shown_document(self, version: AgentVersion, request: HttpRequest) -> Any:
+        return redactor(self._hidden(version, request))(version.document)
+
+    def _hidden(self, version: AgentVersion, request: HttpRequest) -> list[str]:
+        """What the twins of its scenarios plant, which a manifest may repeat in its instructions."""
+        return [] if self.has_change_permission(request) else secrets_around(version.agent.name)
 
 
 def scenarios_of_agent(agent: Agent) -> Link:

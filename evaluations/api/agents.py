@@ -16,8 +16,7 @@ from agenttwin_site.api.parsing import DOCUMENT_PARSERS
 from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, absolute
 from evaluations.models import Agent, AgentVersion
-from evaluations.services.agents import save_agent
-from scenarios.models import ScenarioVersion
+from evaluations.services.agents import save_agent, secrets_around
 from twins.api import stored_name
 from twins.document_api import (
     DOCUMENT_BODY,
@@ -30,8 +29,6 @@ from twins.document_api import (
     saved_or_valid,
 )
 from twins.engine.redaction import redactor
-from twins.models import Twin
-from twins.services import planted_secrets
 
 _READ = Access(("read", "edit"), "evaluations.view_agent")
 _EDIT = Access(("edit",), "evaluations.change_agent")
@@ -230,19 +227,8 @@ def _version(request: Any, row: AgentVersion) -> dict[str, Any]:
 def _full(request: Any, row: AgentVersion) -> dict[str, Any]:
     document, shown = row.document, row.document
     if not may_see_secrets(request, "twins.change_twin", "evaluations.change_agent"):
-        shown = redactor(_secrets(row.agent.name))(document)
+        shown = redactor(secrets_around(row.agent.name))(document)
     return {**_version(request, row), "document": shown, "is_redacted": shown != document}
-
-
-def _secrets(agent: str) -> list[str]:
-    """What the twins plant on which this agent's scenarios run: two queries."""
-    current = ScenarioVersion.objects.filter(scenario__current_version=F("pk"), agent_name__in=["", agent])
-    names = set(current.values_list("twin_name", flat=True))
-    twins = Twin.objects.filter(name__in=names, current_version__isnull=False).select_related(
-        "current_version"
-    )
-    planted = (planted_secrets(twin.current_version.document) for twin in twins if twin.current_version)
-    return list(dict.fromkeys(secret for secrets in planted for secret in secrets))
 
 
 urlpatterns = [

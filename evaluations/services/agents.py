@@ -7,15 +7,18 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 
 from evaluations.agents.base import Installation
 from evaluations.models import Agent, AgentVersion
 from scenarios.documents.agent import AgentManifest, load_agent, validate_agent
-from twins.documents.problems import DocumentError
+from scenarios.models import ScenarioVersion
+from twins.documents.problems import DocumentError, without_secrets
 from twins.documents.source import Finding
 from twins.engine.values import digest
 from twins.errors import StaleEditError
-from twins.services import name_problems
+from twins.models import Twin
+from twins.services import name_problems, planted_secrets
 from twins.versioning import announce, lock_parent, reference, source_of
 
 _SEMVER = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?", re.ASCII)
@@ -41,7 +44,7 @@ def save_agent(
     source, source_text = source_of(text, document, kind)
     problems = [*validate_agent(source), *name_problems(source, name)]
     if problems:
-        raise DocumentError(problems)
+        raise DocumentError(without_secrets(problems, _secrets_around(source.value)))
     manifest = load_agent(source)
     content_digest = digest(source.value)
     agent = lock_parent(Agent, manifest.name)
@@ -71,6 +74,23 @@ def save_agent(
         agent.save(update_fields=["current_version"])
     announce(agent, actor, before=current and reference(current), after=reference(version))
     return version, True
+
+
+def secrets_around(agent: str) -> list[str]:
+    """What the twins plant on which this agent's scenarios run; its manifest may repeat one: two queries."""
+    current = ScenarioVersion.objects.filter(scenario__current_version=F("pk"), agent_name__in=["", agent])
+    names = set(current.values_list("twin_name", flat=True))
+    twins = Twin.objects.filter(name__in=names, current_version__isnull=False).select_related(
+        "current_version"
+    )
+    planted = (planted_secrets(twin.current_version.document) for twin in twins if twin.current_version)
+    return list(dict.fromkeys(secret for secrets in planted for secret in secrets))
+
+
+def _secrets_around(document: Any) -> list[str]:
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return secrets_around(name if isinstance(name, str) and "\x00" not in name else "")
 
 
 def manifest_of(version: AgentVersion) -> AgentManifest:

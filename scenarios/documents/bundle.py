@@ -18,10 +18,10 @@ from scenarios.documents.dataset import (
     WrittenFor,
     validate_dataset,
 )
-from scenarios.documents.scenario import validate_scenario
-from twins.documents.problems import Problem, format_problem
+from scenarios.documents.scenario import looked_for_secrets, validate_scenario
+from twins.documents.problems import Problem, format_problem, without_secrets
 from twins.documents.source import Finding, Source, read_source, source_kind
-from twins.documents.twin import load_twin, validate_twin
+from twins.documents.twin import load_twin, planted_secrets, validate_twin
 from twins.documents.wording import not_allowed
 from twins.engine.definition import Definition
 
@@ -81,18 +81,21 @@ def read_bundle(
 
     ``twin_lookup`` answers the definition of a twin that is not in the bundle, or None, ``scenario_lookup``
     what is known of scenarios that are elsewhere; without them a scenario whose twin is not in the bundle,
-    and a dataset, are not held against what they name. Problems are in the order of the files.
+    and a dataset, are not held against what they name. Problems are in the order of the files, and none
+    repeats a secret that a twin of the bundle or a looked up one plants.
     """
     documents = [_read(file, text) for file, text in files]
     twins, broken = _twins(documents)
     scenarios = None if scenario_lookup is None else _with_bundled(documents, scenario_lookup)
+    elsewhere: dict[str, Definition | None] = {}
 
     def twin_of(name: str) -> tuple[Definition | None, bool]:
         """The definition, and whether it is certain that there is none."""
         if name in twins or name in broken:
             return twins.get(name), False
-        found = None if twin_lookup is None else twin_lookup(name)
-        return found, twin_lookup is not None and found is None
+        if name not in elsewhere:
+            elsewhere[name] = None if twin_lookup is None else twin_lookup(name)
+        return elsewhere[name], twin_lookup is not None and elsewhere[name] is None
 
     problems = [
         FileProblem(document.file, problem)
@@ -100,6 +103,11 @@ def read_bundle(
         for problem in _problems(document, twin_of, scenarios)
     ]
     problems.extend(_given_twice(documents))
+    secrets = [secret for twin in elsewhere.values() if twin is not None for secret in twin.secrets]
+    for document in documents:
+        secrets += [*planted_secrets(document.value), *looked_for_secrets(document.value)]
+    hidden = without_secrets((one.problem for one in problems), secrets)
+    problems = [FileProblem(one.file, problem) for one, problem in zip(problems, hidden, strict=True)]
     position = {document.file: index for index, document in reversed(list(enumerate(documents)))}
     problems.sort(key=lambda one: position[one.file])
     known = [document for document in documents if document.kind in KINDS]

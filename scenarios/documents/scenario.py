@@ -16,6 +16,7 @@ from twins.documents.validation import DocumentSchema, Mention
 from twins.documents.wording import found
 from twins.engine.definition import Definition
 from twins.engine.faults import FaultRule, compile_fault_rules
+from twins.engine.redaction import SHORTEST_SECRET
 from twins.engine.state import merge_patch
 from twins.engine.values import digest
 
@@ -104,6 +105,22 @@ def load_scenario(document: Any, *, twin: Definition | None = None, rehearsal: b
     if problems:
         raise DocumentError(problems)
     return _scenario(source.value)
+
+
+def looked_for_secrets(document: Any) -> list[str]:
+    """The texts that a scenario's own checks call secrets, as far as they can be read: it may be invalid."""
+    expectations = _spec(document).get("expectations")
+    listed = [
+        one.get("secrets")
+        for one in (expectations if isinstance(expectations, list) else ())
+        if isinstance(one, dict)
+    ]
+    return [
+        secret
+        for secrets in listed
+        for secret in (secrets if isinstance(secrets, list) else ())
+        if isinstance(secret, str) and len(secret) >= SHORTEST_SECRET
+    ]
 
 
 def _scenario(document: Mapping[str, Any]) -> Scenario:

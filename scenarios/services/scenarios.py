@@ -9,9 +9,9 @@ from typing import Any
 from django.db import transaction
 
 from scenarios.documents.scenario import Scenario as ScenarioDocument
-from scenarios.documents.scenario import load_scenario, validate_scenario
+from scenarios.documents.scenario import load_scenario, looked_for_secrets, validate_scenario
 from scenarios.models import Scenario, ScenarioVersion
-from twins.documents.problems import DocumentError, Problem
+from twins.documents.problems import DocumentError, Problem, without_secrets
 from twins.documents.source import Finding, Source
 from twins.engine.values import compact_json
 from twins.services import current_definition, name_problems, twin_names
@@ -38,7 +38,7 @@ def save_scenario(
     source, source_text = source_of(text, document, kind)
     problems = [*scenario_problems(source), *name_problems(source, name)]
     if problems:
-        raise DocumentError(problems)
+        raise DocumentError(without_secrets(problems, _secrets_around(source.value)))
     scenario = load_scenario(source)
     return add_version(
         ScenarioVersion,
@@ -61,6 +61,12 @@ def scenario_problems(source: Source) -> list[Problem]:
     if twin_name and twin is None:
         problems.append(source.problem(Finding(("spec", "twin"), _unknown_twin(twin_name))))
     return problems
+
+
+def _secrets_around(document: Any) -> list[str]:
+    """What the problems of a refused scenario must not repeat: its twin's secrets, and those it looks for."""
+    twin = current_definition(named_twin(document) or "")
+    return [*looked_for_secrets(document), *(twin.secrets if twin else ())]
 
 
 def named_twin(document: Any) -> str | None:

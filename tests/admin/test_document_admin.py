@@ -401,6 +401,39 @@ def test_a_secret_that_a_scenario_repeats_is_redacted_for_viewers(viewer, editor
     assert documents.SECRET.encode() in editor.get(change_url("scenario")).content
 
 
+def test_a_comment_that_holds_a_secret_is_left_out_for_viewers(viewer, editor, stored) -> None:
+    save_scenario(text=f"# the key is {documents.SECRET}\n{documents.scenario('Where is my refund?')}")
+    scenario = Scenario.objects.get()
+    version = scenario.current_version
+    pages = [
+        change_url("scenario"),
+        url("scenario", "version", scenario.pk, version.pk),
+        url("scenario", "download", scenario.pk, version.pk),
+        url("scenario", "difference", scenario.pk) + f"?from={scenario.versions.first().pk}&to={version.pk}",
+    ]
+    for page in pages:
+        response = viewer.get(page)
+        assert response.status_code == 200
+        assert documents.SECRET.encode() not in response.content, page
+    assert b"Where is my refund" in viewer.get(pages[0]).content
+    assert documents.SECRET.encode() in editor.get(pages[0]).content
+
+
+def test_a_secret_that_a_manifest_repeats_is_redacted_for_viewers(viewer, editor, stored) -> None:
+    save_agent(text=documents.agent("1.1.0", f"The key is {documents.SECRET}."))
+    assert documents.SECRET.encode() not in viewer.get(change_url("agent")).content
+    assert documents.SECRET.encode() in editor.get(change_url("agent")).content
+
+
+def test_problems_beside_the_text_do_not_quote_a_secret(editor, stored) -> None:
+    text = documents.scenario().replace("severity: critical", f"severity: {documents.SECRET}")
+    response = editor.post(change_url("scenario"), {"text": text, "based_on": "1"})
+    assert response.status_code == 422
+    said = [str(one.problem) for one in response.context["edit"].problems]
+    assert said
+    assert documents.SECRET not in " ".join(said)
+
+
 @pytest.mark.parametrize("name", ["documents.css", "editor.js"])
 def test_the_page_needs_no_inline_script_or_style(name, editor, stored) -> None:
     """A strict Content-Security-Policy allows files of our own only."""

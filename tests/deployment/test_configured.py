@@ -20,6 +20,7 @@ from django.test import Client
 from agenttwin_site import metrics
 from agenttwin_site.logs import AddIds, JsonFormatter, TextFormatter, bound
 from agenttwin_site.observed import Observed
+from tests.services import POSTGRES, POSTGRES_SERVER, require
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGURED = {
@@ -42,6 +43,22 @@ def test_check_deploy_has_nothing_to_say(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout
+
+
+@pytest.mark.parametrize("server", ["postgres://postgres@127.0.0.1:1/x", "missing"])
+def test_a_database_that_is_not_there_is_a_sentence(tmp_path: Path, server: str) -> None:
+    if server == "missing":
+        require(POSTGRES)
+        server = f"{POSTGRES_SERVER}/agenttwin_no_such_database"
+    environment = {"PATH": os.environ["PATH"], "AGENTTWIN_DATA_DIR": str(tmp_path), "DATABASE_URL": server}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "migrate"],
+        env=environment, cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("The database does not let us in: ")
+    assert "DATABASE_URL" in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------ logs

@@ -122,6 +122,26 @@ def test_a_port_that_is_taken_is_said_with_status_2(bare: Served) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_the_demo_asks_for_its_port_before_anything_else(bare: Served, is_taken: bool) -> None:
+    recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0].splitlines()[1:]
+    assert recipe[0].strip() == "@$(MANAGE) serve --port $(PORT) --check"
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+        if is_taken:
+            holder.listen()
+        else:
+            holder.close()
+        done = subprocess.run(
+            [sys.executable, "manage.py", "serve", "--port", str(port), "--check"],
+            cwd=ROOT, env=bare.environment, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == (2 if is_taken else 0)
+    assert done.stdout == ""
+    assert ("address already in use. Choose another with --port N." in done.stderr) is is_taken
+
+
 @pytest.mark.parametrize("arguments", [["--port", "70000"], ["--port", "http"], ["--concurrency", "0"]])
 def test_arguments_that_cannot_be_meant_are_status_2(bare: Served, arguments: list[str]) -> None:
     done = subprocess.run(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twins.engine.paths import format_path
+from twins.engine.redaction import redactor
 
 Segments = tuple[str | int, ...]
 
@@ -46,6 +47,12 @@ class DocumentError(ValueError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def without_secrets(problems: Iterable[Problem], secrets: Iterable[str]) -> list[Problem]:
+    """The problems, none of which repeats one of these secrets: what was found is quoted in many of them."""
+    redact = redactor(secrets)
+    return [replace(one, path=redact(one.path), detail=redact(one.detail)) for one in problems]
 
 
 def format_problem(file: str, problem: Problem) -> str:

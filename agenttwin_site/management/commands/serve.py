@@ -26,7 +26,8 @@ _GRACE_SECONDS = 5
 class Command(BaseCommand):
     """Serve the pages until Ctrl-C or SIGTERM.
 
-    Exit status: 0 stopped, 1 the worker cannot be kept running, 2 wrong arguments or the port is taken.
+    Exit status: 0 stopped (with --check: it could be started), 1 the worker cannot be kept running, 2 wrong
+    arguments or the port is taken.
     """
 
     help = "Serves the pages; without a configured broker it also runs the worker. Ctrl-C stops both."
@@ -36,11 +37,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=_port, default=8000, help="where to listen (8000)")
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (this machine alone)")
+        parser.add_argument("--check", action="store_true", help="only say whether it could listen there")
         parser.add_argument("--concurrency", type=_count, default=2, help="processes of the own worker (2)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], options["port"]
         listener = _listen(host, port)
+        if options["check"]:
+            listener.close()
+            return
         _tell_agents(host, listener.getsockname()[1])
         self._say_if_behind()
         # Static files are small and whole in memory; WhiteNoise may hand them over synchronously.
