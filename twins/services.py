@@ -43,8 +43,8 @@ def _secrets_around(document: Any, name: str | None) -> list[str]:
     """What the problems of a refused twin must not repeat: its secrets, and those of the stored one."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     named = name or (metadata.get("name") if isinstance(metadata, dict) else None)
-    is_name = isinstance(named, str) and "\x00" not in named
-    stored = TwinVersion.objects.current_of(named) if is_name else None
+    known = named if isinstance(named, str) and "\x00" not in named else ""
+    stored = TwinVersion.objects.current_of(known)
     return [*secrets_in(document), *(planted_secrets(stored.document) if stored else ())]
 
 

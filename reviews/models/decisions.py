@@ -71,7 +71,11 @@ class Review(models.Model):
                 name="review_replaces_the_one_before",
             ),
         ]
-        indexes = [models.Index(fields=["reviewer", "-id"], name="review_by_reviewer")]
+        indexes = [
+            models.Index(fields=["reviewer", "-id"], name="review_by_reviewer"),
+            # What was decided today.
+            models.Index(fields=["created_at", "reviewer"], name="review_by_day"),
+        ]
 
     def __str__(self) -> str:
         return f"review {self.pk}: {self.decision}"

@@ -59,8 +59,15 @@ class ListedEntry:
 
 @dataclass(frozen=True, slots=True)
 class QueueList:
+    """A page of open entries; `lines` tells them once it is known which one is shown."""
+
     page: Page
-    lines: list[ListedEntry]
+    query: QueryDict
+    actor: Any
+    now: datetime
+
+    def lines(self, shown: QueueEntry | None) -> list[ListedEntry]:
+        return [_listed(entry, self.query, self.actor, self.now, shown) for entry in self.page.rows]
 
 
 def open_entries(reason: str = "") -> QuerySet[QueueEntry]:
@@ -68,24 +75,34 @@ def open_entries(reason: str = "") -> QuerySet[QueueEntry]:
     return entries.filter(reason=reason) if reason else entries
 
 
-def queue_list(
-    query: QueryDict, *, reason: str, actor: Any, now: datetime, shown: QueueEntry | None
-) -> QueueList:
+def queue_list(query: QueryDict, *, reason: str, actor: Any, now: datetime) -> QueueList:
     """A page of open entries, worst first: one query."""
     page = keyset_page(open_entries(reason), keys=("priority", "pk"), query=query, size=LISTED)
-    return QueueList(page, [_listed(entry, query, actor, now, shown) for entry in page.rows])
+    return QueueList(page, query, actor, now)
 
 
 def entry_by_id(entry_id: int) -> QueueEntry | None:
     return QueueEntry.objects.for_list().filter(pk=entry_id).first()
 
 
-def entry_in_hand(*, actor: Any, now: datetime, reason: str) -> QueueEntry | None:
-    """What the person holds, else what would be theirs next. Nothing is reserved by looking."""
-    held = QueueEntry.objects.open().held(now).filter(reserved_by=actor).for_list().first()
+def entry_in_hand(*, actor: Any, now: datetime, reason: str, listed: QueueList) -> QueueEntry | None:
+    """What the person holds, else what would be theirs next. Nothing is reserved by looking.
+
+    Rows are looked for by their ids alone, and mostly found on the page of the list that is loaded already.
+    """
+    found = _id_in_hand(actor, now, reason)
+    if found is None:
+        return None
+    return next((entry for entry in listed.page.rows if entry.pk == found), None) or entry_by_id(found)
+
+
+def _id_in_hand(actor: Any, now: datetime, reason: str) -> int | None:
+    entries = QueueEntry.objects.open().order_by("priority", "pk")
+    held = entries.held(now).filter(reserved_by=actor).values_list("pk", flat=True).first()
     if held is not None:
         return held
-    free = open_entries(reason).filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now))
+    free = (entries.filter(reason=reason) if reason else entries).values_list("pk", flat=True)
+    free = free.filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now))
     # Not a plain condition on the column: its index would lead through all entries that are nobody's.
     everybodys = free.alias(given_to=Coalesce("assigned_to_id", 0)).filter(given_to=0)
     return free.filter(assigned_to=actor).first() or everybodys.first()

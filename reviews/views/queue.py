@@ -210,8 +210,9 @@ def _answer(
     now = timezone.now()
     reason = _reason(request.GET.get("reason")) if reason is None else reason
     user: Any = request.user
+    listed = queries.queue_list(request.GET, reason=reason, actor=user, now=now)
     if shown is None:
-        shown = queries.entry_in_hand(actor=user, now=now, reason=reason)
+        shown = queries.entry_in_hand(actor=user, now=now, reason=reason, listed=listed)
     item = _item(request, shown, typed, reason) if shown is not None else {}
     target = request.htmx.target if wants_fragment(request) else ""  # type: ignore[attr-defined]
     template = "reviews/queue.html"
@@ -223,16 +224,15 @@ def _answer(
         template, context = "reviews/_case_check.html", context | {"row": row}
     else:
         template = "reviews/_queue.html" if wants_fragment(request) else template
-        context |= _around(request, shown, reason, now) | {"told": told, "clear": clear, "now": now}
+        context |= _around(user, listed, shown, reason) | {"told": told, "clear": clear, "now": now}
     response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request", "HX-Target"])
     return response
 
 
-def _around(request: HttpRequest, shown: QueueEntry | None, reason: str, now: Any) -> dict[str, Any]:
-    user: Any = request.user
-    overview = services.queue_overview(actor=user)
+def _around(user: Any, listed: queries.QueueList, shown: QueueEntry | None, reason: str) -> dict[str, Any]:
     counts = services.queue_counts()
+    overview = services.queue_overview(actor=user, now=listed.now, total=sum(counts.values()))
     return {
         "overview": overview,
         "reason": reason,
@@ -245,9 +245,10 @@ def _around(request: HttpRequest, shown: QueueEntry | None, reason: str, now: An
             }
             for value, count in counts.items()
         ],
-        "listed": queries.queue_list(request.GET, reason=reason, actor=user, now=now, shown=shown),
-        "progress": services.progress_by_reviewer(),
-        "done": queries.done_today(now) if overview.is_all_done else None,
+        "listed": listed.page,
+        "lines": listed.lines(shown),
+        "progress": services.progress_by_reviewer(now=listed.now),
+        "done": queries.done_today(listed.now) if overview.is_all_done else None,
     }
 
 
