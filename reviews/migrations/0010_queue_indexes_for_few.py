@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('evaluations', '0003_manual_sessions'),
-        ('reviews', '0008_roles_calibrate'),
+        ('reviews', '0009_roles_datasets'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
