@@ -200,6 +200,8 @@ AGENTTWIN_IN_PROCESS_AGENTS = environment.texts_by_name(
     {
         "support-refund-agent": "demo.refund.planner.SupportRefundAgent",
         "approved-refunds-agent": "demo.approved_refunds.agent.ApprovedRefundsAgent",
+        "reminder-agent": "demo.reminders_and_topups.reminders.agent.ReminderAgent",
+        "top-up-agent": "demo.reminders_and_topups.topups.agent.TopUpAgent",
     },
 )
 # Agents that are asked over HTTP: agent name -> address, which may be on this machine or a private network

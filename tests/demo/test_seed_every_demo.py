@@ -40,6 +40,17 @@ def test_the_figures_of_every_demo_come_out_of_the_stored_rows() -> None:
     assert passed("approved-refunds-agent", "1.0.0", "1.1.0") == (7, 2)
     assert passed("approved-refunds-agent", "1.1.0", "1.1.1") == (2, 7)
     assert passed("approved-refunds-agent", "1.0.0", "0.1.0") == (7, 1)
+    assert passed("reminder-agent", "1.0.0", "1.1.0") == (4, 0)
+    assert passed("reminder-agent", "1.0.0", "1.2.0") == (4, 0)
+    # Nine tasks, one of them ten times; "usually" fails three of those ten.
+    assert passed("top-up-agent", "1.0.0", "1.1.0") == (18, 0)
+    assert passed("top-up-agent", "1.0.0", "1.2.0") == (18, 15)
+    weekly = Case.objects.filter(
+        run__comparison=comparison("top-up-agent", "1.0.0", "1.2.0"),
+        run__side="CANDIDATE",
+        pair__scenario_name="weekly-top-up",
+    )
+    assert (weekly.count(), weekly.filter(verdict="PASSED").count()) == (10, 7)
     compared = Comparison.objects.count()
     again = seed()
     assert Comparison.objects.count() == compared == again.count("known, COMPLETED")
@@ -48,6 +59,13 @@ def test_the_figures_of_every_demo_come_out_of_the_stored_rows() -> None:
     assert set(Case.objects.values_list("run__model_kind", flat=True)) == {"deterministic-fake"}
 
 
-def test_one_demo_alone_can_be_loaded() -> None:
-    seed("--demo", "approved_refunds", "--no-comparisons")
-    assert set(AgentVersion.objects.values_list("agent__name", flat=True)) == {"approved-refunds-agent"}
+@pytest.mark.parametrize(
+    ("demo", "agents"),
+    [
+        ("approved_refunds", {"approved-refunds-agent"}),
+        ("reminders_and_topups", {"reminder-agent", "top-up-agent"}),
+    ],
+)
+def test_one_demo_alone_can_be_loaded(demo: str, agents: set[str]) -> None:
+    seed("--demo", demo, "--no-comparisons")
+    assert set(AgentVersion.objects.values_list("agent__name", flat=True)) == agents

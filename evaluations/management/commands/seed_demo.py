@@ -75,6 +75,16 @@ DEMOS = (
         agent="approved-refunds-agent",
         pairs=(("1.0.0", "1.1.0"), ("1.1.0", "1.1.1"), ("1.0.0", "0.1.0")),
     ),
+    Demo(
+        folder="reminders_and_topups/reminders",
+        agent="reminder-agent",
+        pairs=(("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
+    ),
+    Demo(
+        folder="reminders_and_topups/topups",
+        agent="top-up-agent",
+        pairs=(("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
+    ),
 )
 
 

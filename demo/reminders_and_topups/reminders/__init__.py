@@ -1,0 +1,1 @@
+"""One reminder and one queued mail for one customer, never two, and nothing else touched."""
