@@ -12,6 +12,7 @@ from evaluations.models import (
     AgentVersion,
     Case,
     Comparison,
+    DatasetUse,
     ExpectationResult,
     PairedCase,
     StateSnapshot,
@@ -19,10 +20,10 @@ from evaluations.models import (
 )
 from evaluations.services.comparisons import start_comparison
 from evaluations.services.waiting import run_here
-from scenarios.models import ScenarioVersion
+from scenarios.models import DatasetVersion, ScenarioVersion
 from scenarios.services import save_scenario
 from tests.demo.facts import DIVERGENCE, FACTS, RETRIES, TOOL_CALLS
-from tests.demo.playing import FOLDER, SCENARIOS, definition
+from tests.demo.playing import FOLDER, definition
 from twins.models import TwinVersion
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +32,7 @@ STORED = (
     AgentVersion,
     Case,
     Comparison,
+    DatasetVersion,
     ExpectationResult,
     PairedCase,
     ScenarioVersion,
@@ -110,11 +112,11 @@ def test_the_fix_improves_three_cases_and_matches_the_baseline_on_all_nine() -> 
 
 def test_a_second_run_stores_nothing_and_says_so() -> None:
     first = seed()
-    assert "14 new documents" in first
+    assert "15 new documents" in first
     before = counts()
     again = seed()
     assert counts() == before
-    assert "no new documents, 14 already known" in again
+    assert "no new documents, 15 already known" in again
     assert again.count("known, COMPLETED") == 3
     assert ": new" not in again
 
@@ -123,6 +125,7 @@ def test_without_comparisons_only_the_documents_are_loaded() -> None:
     said = seed("--no-comparisons")
     assert counts() == dict.fromkeys(counts(), 0) | {
         "AgentVersion": 4,
+        "DatasetVersion": 1,
         "ScenarioVersion": 9,
         "TwinVersion": 1,
     }
@@ -133,7 +136,7 @@ def test_an_edited_scenario_gets_its_shipped_content_back_as_a_new_version() -> 
     seed("--no-comparisons")
     text = (FOLDER / "scenarios" / "refund-over-limit.yaml").read_text()
     save_scenario(text=text.replace("severity: critical", "severity: low"))
-    assert "1 new document, 13 already known" in seed("--no-comparisons")
+    assert "1 new document, 14 already known" in seed("--no-comparisons")
     versions = ScenarioVersion.objects.filter(scenario__name="refund-over-limit")
     assert [version.severity for version in versions.order_by("number")] == ["critical", "low", "critical"]
 
@@ -144,11 +147,24 @@ def test_a_comparison_that_was_left_unfinished_is_finished() -> None:
         agent=AGENT,
         baseline="1.2.4",
         candidate="1.3.0",
-        scenarios=SCENARIOS,
-        key="demo-refund-1.3.0-against-1.2.4",
+        dataset="refund-regression-suite",
+        key="demo-refund-regression-suite-1.3.0-against-1.2.4",
         wake=False,
     )
     assert f"comparison {left.pk}, {AGENT} 1.3.0 against 1.2.4: known, COMPLETED" in seed()
+
+
+def test_the_comparisons_are_on_the_frozen_suite_and_count_as_its_uses() -> None:
+    seed()
+    seed()
+    (version,) = DatasetVersion.objects.all()
+    assert (str(version), version.purpose, version.case_count) == (
+        "refund-regression-suite@1",
+        "development",
+        9,
+    )
+    assert set(Comparison.objects.values_list("dataset_version", flat=True)) == {version.pk}
+    assert DatasetUse.objects.count() == 3
 
 
 def test_other_scenarios_of_the_agent_do_not_disturb_a_second_run() -> None:

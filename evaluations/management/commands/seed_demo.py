@@ -32,10 +32,13 @@ NOT_RUN = 4
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """One agent's demo: its folder below demo/, the agent, and the pairs (baseline, candidate) to compare."""
+    """One agent's demo: its folder below demo/, the agent, the folder's dataset, and the pairs (baseline,
+    candidate) to compare on it.
+    """
 
     folder: str
     agent: str
+    dataset: str
     pairs: tuple[tuple[str, str], ...]
 
     @property
@@ -47,10 +50,6 @@ class Demo:
     def path(self) -> Path:
         return Path(settings.BASE_DIR) / "demo" / self.folder
 
-    @property
-    def scenarios(self) -> list[str]:
-        return sorted(path.stem for path in (self.path / "scenarios").glob("*.yaml"))
-
     def documents(self) -> Iterator[tuple[Path, Callable[..., tuple[Any, bool]]]]:
         """Each file with the service that saves it; a twin comes before the scenarios that name it, those
         before the dataset that lists them.
@@ -60,29 +59,32 @@ class Demo:
             yield path, save_agent
         for path in sorted((self.path / "scenarios").glob("*.yaml")):
             yield path, save_scenario
-        if (dataset := self.path / "dataset.yaml").exists():
-            yield dataset, save_dataset
+        yield self.path / "dataset.yaml", save_dataset
 
 
 DEMOS = (
     Demo(
         folder="refund",
         agent="support-refund-agent",
+        dataset="refund-regression-suite",
         pairs=(("1.2.4", "1.3.0"), ("1.3.0", "1.3.1"), ("1.2.4", "1.3.1")),
     ),
     Demo(
         folder="approved_refunds",
         agent="approved-refunds-agent",
+        dataset="approved-refunds",
         pairs=(("1.0.0", "1.1.0"), ("1.1.0", "1.1.1"), ("1.0.0", "0.1.0")),
     ),
     Demo(
         folder="reminders_and_topups/reminders",
         agent="reminder-agent",
+        dataset="invoice-reminders",
         pairs=(("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
     ),
     Demo(
         folder="reminders_and_topups/topups",
         agent="top-up-agent",
+        dataset="wallet-payments",
         pairs=(("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
     ),
 )
@@ -141,8 +143,8 @@ class Command(BaseCommand):
                 agent=demo.agent,
                 baseline=baseline,
                 candidate=candidate,
-                scenarios=demo.scenarios,
-                key=f"demo-{demo.folder.replace('/', '-')}-{candidate}-against-{baseline}",
+                dataset=demo.dataset,
+                key=f"demo-{demo.dataset}-{candidate}-against-{baseline}",
                 wake=has_workers,
             )
             # One that a stopped run left behind is finished here as well.
