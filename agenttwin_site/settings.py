@@ -244,6 +244,11 @@ if JUDGE_MAX_COST_USD is not None and JUDGE_PROVIDER in NAMED_MODEL and JUDGE_PR
         "JUDGE_MAX_COST_USD needs JUDGE_PRICE_INPUT and JUDGE_PRICE_OUTPUT: without prices no cost is known"
     )
 
+# What a run costs beside its model, for the cost per successful task: nothing, unless it is said here.
+AGENTTWIN_TOOL_CALL_USD = environment.amount("AGENTTWIN_TOOL_CALL_USD")
+AGENTTWIN_REVIEW_MINUTES = environment.amount("AGENTTWIN_REVIEW_MINUTES")
+AGENTTWIN_REVIEW_USD_PER_HOUR = environment.amount("AGENTTWIN_REVIEW_USD_PER_HOUR")
+
 # ----------------------------------------------------------------------------------------- API
 
 REST_FRAMEWORK = _api.REST_FRAMEWORK

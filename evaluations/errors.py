@@ -43,6 +43,12 @@ class AlreadyEndedError(EvaluationError):
     code = "already_ended"
 
 
+class NotEndedError(EvaluationError):
+    """What is asked for is only known when the comparison has ended."""
+
+    code = "not_ended"
+
+
 class NotRerunnableError(EvaluationError):
     """These trials may not be run again: every reason at once."""
 

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from evaluations.models import Agent, AgentVersion, Case, Comparison, PairedCase  # noqa: F401 - named in quotes below
 
 
+# The place of INCOMPLETE among the classes of a case, worst first (`evaluations.models.CLASS_RANKS`).
+INCOMPLETE_RANK = 2
+
+
 class AgentQuerySet(models.QuerySet["Agent"]):
     def with_current_version(self) -> "AgentQuerySet":
         """Agents with their current version and its author loaded."""
@@ -47,7 +51,9 @@ class PairedCaseQuerySet(models.QuerySet["PairedCase"]):
         """
         failed = self._sides().filter(Q(verdict="FAILED") | Q(effective_verdict="FAILED"))
         errored = self._sides().filter(~Q(state="FINISHED") | Q(effective_verdict="ERRORED"))
-        return self.counted().filter(~Exists(failed), Exists(errored), rerun_of__isnull=True)
+        # What could not be graded and did not fail is INCOMPLETE; by its rank the index finds the few.
+        rows = self.counted().filter(class_rank=INCOMPLETE_RANK, rerun_of__isnull=True)
+        return rows.filter(~Exists(failed), Exists(errored))
 
     @staticmethod
     def _sides() -> "CaseQuerySet":

@@ -41,6 +41,7 @@ STATUSES: dict[type[Exception], int] = {
     evaluation_errors.NotBlindError: 409,
     evaluation_errors.LabelSettledError: 409,
     evaluation_errors.ClaimLostError: 409,
+    evaluation_errors.NotEndedError: 409,
     evaluation_errors.NotRerunnableError: 409,
     review_errors.ReviewError: 400,
     review_errors.NotAllowedError: 403,
@@ -126,6 +127,8 @@ def _of_domain(problem: BaseException | None) -> Failure | None:
 def _problems_of(problem: BaseException) -> Iterator[Problem]:
     if isinstance(problem, evaluation_errors.RequestError):
         yield from (Problem(*_meant(text)) for text in problem.problems)
+    elif isinstance(problem, evaluation_errors.NotRerunnableError):
+        yield from (Problem("cases", text) for text in problem.problems)
     elif isinstance(problem, review_errors.InvalidInputError):
         yield Problem(_FIELD_NAMES.get(problem.field, problem.field), problem.detail)
     elif isinstance(problem, review_errors.ReviewConflict):

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from agenttwin_site.api import site
-from evaluations.api import agents, cases, comparisons, sessions
+from evaluations.api import agents, cases, comparisons, sessions, trials
 from reviews.api import audit, queue, reviews, trajectory
 from scenarios import api as scenarios
 from twins import api as twins
@@ -18,6 +18,7 @@ urlpatterns = [
     *agents.urlpatterns,
     *comparisons.urlpatterns,
     *cases.urlpatterns,
+    *trials.urlpatterns,
     *sessions.urlpatterns,
     *trajectory.urlpatterns,
     *reviews.urlpatterns,

@@ -59,6 +59,9 @@ class AnyCaseQuery(ListQuery):
         min_value=1, max_value=2**63 - 1, required=False, help_text="Of this comparison alone."
     )
     scenario = serializers.CharField(max_length=200, required=False, help_text="The name of the scenario.")
+    replaced = serializers.BooleanField(
+        required=False, help_text="true: trials that were run again, which are left out otherwise."
+    )
 
 
 class CallQuery(ListQuery):
@@ -138,7 +141,7 @@ class Cases(ApiView):
     )
     def get(self, request: Any) -> Response:
         query = read_query(request, AnyCaseQuery)
-        rows = PairedCase.objects.all()
+        rows = PairedCase.objects.replaced() if query.get("replaced") else PairedCase.objects.counted()
         if "comparison" in query:
             rows = rows.filter(comparison=query["comparison"])
         if query.get("scenario"):

@@ -30,6 +30,7 @@ from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, created
 from evaluations.api.examples import COMPARISON, REPORT, REQUEST
 from evaluations.api.shapes import ComparisonShape, SummaryShape, comparison_json
+from evaluations.api.trial_shapes import StatisticsShape
 from evaluations.models import Case, CaseState, Comparison, ComparisonState
 from evaluations.page_queries import is_open
 from evaluations.page_queries.comparisons import with_counts
@@ -134,6 +135,7 @@ class ReportShape(serializers.Serializer):
     summary = SummaryShape()
     tool_calls = CallTotalsShape()
     cases = ReportCaseShape(many=True)
+    statistics = StatisticsShape(required=False, help_text="Only where scenarios were tried repeatedly.")
 
 
 ComparisonList = list_of("ComparisonList", ComparisonShape)
@@ -198,7 +200,7 @@ class Comparisons(ApiView):
             key=key_of(request),
             actor=request.user,
         )
-        return created(_one(request, comparison.pk), is_new=is_new)
+        return created(one_comparison(request, comparison.pk), is_new=is_new)
 
 
 class OneComparison(ApiView):
@@ -213,7 +215,7 @@ class OneComparison(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        return Response(_one(request, int(pk)))
+        return Response(one_comparison(request, int(pk)))
 
 
 class CancelComparison(ApiView):
@@ -232,7 +234,7 @@ class CancelComparison(ApiView):
         read_query(request, NoQuery)
         comparison = found(int(pk))
         cancel_comparison(comparison, actor=request.user)
-        return Response(_one(request, comparison.pk))
+        return Response(one_comparison(request, comparison.pk))
 
 
 class IgnoreAccept(BaseContentNegotiation):
@@ -294,7 +296,8 @@ def comparisons_json(request: Any, rows: Sequence[Comparison]) -> list[dict[str,
     ]
 
 
-def _one(request: Any, pk: int) -> dict[str, Any]:
+def one_comparison(request: Any, pk: int) -> dict[str, Any]:
+    """A comparison as the API answers it."""
     return comparisons_json(request, [found(pk)])[0]
 
 
@@ -302,7 +305,11 @@ def _ended_of(open_ids: Sequence[int]) -> dict[int, int]:
     if not open_ids:
         return {}
     rows = (
-        Case.objects.filter(run__comparison__in=open_ids, state__in=[CaseState.FINISHED, CaseState.CANCELLED])
+        Case.objects.filter(
+            run__comparison__in=open_ids,
+            state__in=[CaseState.FINISHED, CaseState.CANCELLED],
+            pair__replaced=False,
+        )
         .order_by()
         .values_list("run__comparison_id")
         .annotate(number=Count("*"))

@@ -38,7 +38,9 @@ COMPARISON: dict[str, Any] = {
         "page": f"{_AT}/comparisons/7/",
         "cases": f"{_AT}/api/v1/comparisons/7/cases/",
         "report": f"{_AT}/api/v1/comparisons/7/report/",
+        "statistics": f"{_AT}/api/v1/comparisons/7/statistics/",
         "cancel": f"{_AT}/api/v1/comparisons/7/cancel/",
+        "rerun": f"{_AT}/api/v1/comparisons/7/rerun/",
     },
 }
 DIVERGENCE: dict[str, Any] = {
@@ -67,6 +69,8 @@ CASE: dict[str, Any] = {
     "twin": "demo-co-support",
     "twin_version": 1,
     "trial": 1,
+    "rerun_of": None,
+    "replaced": False,
     "seed": 1204611031,
     "severity": "critical",
     "class": "NEW_CRITICAL_FAILURE",
@@ -166,3 +170,51 @@ REPORT = [
         },
     )
 ]
+_COUNTS = {"n": 10, "c": 7, "failed": 3, "errored": 0}
+_MEAN = {"value": 0.7, "tasks": 1, "tasks_with_a_figure": 1}
+_TASK_SIDE: dict[str, Any] = {
+    **_COUNTS,
+    "pass_rate": 0.7,
+    "interval": [0.397, 0.892],
+    "by_k": [
+        {"k": 1, "pass_at_k": 0.7, "pass_hat_k": 0.7},
+        {"k": 3, "pass_at_k": 0.992, "pass_hat_k": 0.292},
+    ],
+    "cost_per_success": {"state": "known", "usd": 0.013},
+}
+_SUITE_SIDE: dict[str, Any] = {
+    "tasks": 1,
+    **_COUNTS,
+    "mean_pass_rate": _MEAN,
+    "by_k": [{"k": 1, "mean_pass_at_k": _MEAN, "mean_pass_hat_k": _MEAN}],
+    "cost_per_success": {"state": "unknown", "usd": None},
+}
+_PAIRED = {"both_pass": 5, "both_fail": 1, "only_baseline": 2, "only_candidate": 2, "without_evidence": 0}
+_NOISE = {"p_value": 1.0, "significant": False, "words": "p = 1.00, could be noise"}
+STATISTICS: dict[str, Any] = {
+    "suite": {"baseline": _SUITE_SIDE, "candidate": _SUITE_SIDE},
+    "paired": {**_PAIRED, "test": _NOISE},
+    "unequal": [],
+    "rerun": 0,
+    "tasks": [
+        {
+            "scenario": CASE["scenario"],
+            "severity": "critical",
+            "rerun": 0,
+            "baseline": _TASK_SIDE,
+            "candidate": _TASK_SIDE,
+            "paired": {**_PAIRED, "test": None},
+        }
+    ],
+    "checks": [
+        {
+            "scenario": CASE["scenario"],
+            "id": "refunded-exactly-once",
+            "critical": True,
+            "baseline": {"passed": 8, "failed": 2},
+            "candidate": {"passed": 7, "failed": 3},
+            "unmeasured": 0,
+            "test": _NOISE,
+        }
+    ],
+}

@@ -52,7 +52,9 @@ class ComparisonLinks(serializers.Serializer):
     page = serializers.URLField()
     cases = serializers.URLField()
     report = serializers.URLField()
+    statistics = serializers.URLField()
     cancel = serializers.URLField()
+    rerun = serializers.URLField()
 
 
 class ComparisonShape(serializers.Serializer):
@@ -151,6 +153,10 @@ class _CaseShape(serializers.Serializer):
     twin = serializers.CharField()
     twin_version = serializers.IntegerField()
     trial = serializers.IntegerField()
+    rerun_of = serializers.IntegerField(
+        allow_null=True, help_text="The case that could not be graded and in whose place this one counts."
+    )
+    replaced = serializers.BooleanField(help_text="It was run again and counts nowhere.")
     seed = serializers.IntegerField()
     severity = serializers.ChoiceField(choices=Severity.values)
     reason = serializers.CharField(allow_blank=True)
@@ -219,7 +225,9 @@ def comparison_json(
             "page": absolute(request, reverse("evaluations:comparison", args=[row.pk])),
             "cases": absolute(request, f"{at}cases/"),
             "report": absolute(request, f"{at}report/"),
+            "statistics": absolute(request, f"{at}statistics/"),
             "cancel": absolute(request, f"{at}cancel/"),
+            "rerun": absolute(request, f"{at}rerun/"),
         },
     }
 
@@ -239,6 +247,8 @@ def case_json(request: Any, pair: PairedCase, sides: Mapping[str, dict[str, Any]
         "twin": pair.twin_version.twin.name,
         "twin_version": pair.twin_version.number,
         "trial": pair.trial,
+        "rerun_of": pair.rerun_of_id,
+        "replaced": pair.replaced,
         "seed": pair.seed,
         "severity": pair.severity,
         "class": class_of(pair, pair.comparison),
@@ -250,7 +260,10 @@ def case_json(request: Any, pair: PairedCase, sides: Mapping[str, dict[str, Any]
         "candidate": sides["candidate"],
         "links": {
             "self": absolute(request, at),
-            "page": absolute(request, case_path(pair.comparison_id, pair.scenario_name, pair.trial)),
+            "page": absolute(
+                request,
+                case_path(pair.comparison_id, pair.scenario_name, pair.trial, original=pair.replaced),
+            ),
             "comparison": absolute(request, comparison),
             "calls": absolute(request, f"{at}calls/"),
             "trajectory": absolute(request, f"{at}trajectory/"),

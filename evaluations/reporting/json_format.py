@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 from evaluations.reporting.report import CaseReport, ComparisonReport, SideReport
+from evaluations.reporting.trial_figures import figures_object
+from evaluations.services.statistics import configured_rates
 
 
 def render_json(report: ComparisonReport) -> str:
-    """One object; a case carries "trial" where scenarios were tried more than once."""
+    """One object; where scenarios were tried more than once, cases carry "trial" and it has "statistics"."""
     return json.dumps(report_object(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -23,6 +25,9 @@ def report_object(report: ComparisonReport) -> dict[str, Any]:
         "summary": report.summary,
         "tool_calls": report.tool_calls,
         "cases": [_case(case, report.with_trials) for case in report.cases],
+        **(
+            {"statistics": figures_object(report.statistics, configured_rates())} if report.statistics else {}
+        ),
     }
 
 

@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from evaluations.reporting.report import CaseReport, ComparisonReport
+from evaluations.reporting.trial_figures import figures_lines
 
 # XML 1.0 has no way to write these, not even escaped; one of them makes the whole report unreadable.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -34,6 +35,9 @@ def render_junit(report: ComparisonReport) -> str:
         ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
     for case in report.cases:
         _add_case(suite, case, report)
+    if report.statistics is not None:
+        lines = figures_lines(report.statistics)
+        ET.SubElement(suite, "system-out").text = _text("\n".join(lines))
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 

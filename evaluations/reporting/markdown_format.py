@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from evaluations.reporting.report import BLOCKING, CLASSES, CaseReport, ComparisonReport
+from evaluations.reporting.trial_figures import figures_lines
 
 # Cases told in full; a comment of a pull request has an end, and so has a reader.
 MOST_TOLD = 50
@@ -54,6 +55,13 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
     if len(told) > MOST_TOLD:
         yield ""
         yield f"{len(told) - MOST_TOLD} more cases are not listed."
+    if report.statistics is not None:
+        yield ""
+        yield "```"
+        yield from (
+            _CONTROL.sub(" ", line).replace("`", "'") for line in figures_lines(report.statistics, MOST_TOLD)
+        )
+        yield "```"
     if "deterministic-fake" in report.labels:
         yield ""
         yield "deterministic-fake: a scripted agent, no language model answered."

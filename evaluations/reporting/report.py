@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluations.models import Case, CaseClass, Comparison, ExpectationResult, PairedCase, Side
+from evaluations.services.statistics import ComparisonStatistics, comparison_statistics, has_ended
 
 # The order in which a summary counts them: worst first.
 CLASSES = ("NEW_CRITICAL_FAILURE", "REGRESSED", "IMPROVED", "UNCHANGED", "INCOMPLETE")
@@ -89,6 +90,8 @@ class ComparisonReport:
     state: str
     state_reason: str
     cases: tuple[CaseReport, ...]
+    # Of a comparison that has ended, where scenarios were tried more than once.
+    statistics: ComparisonStatistics | None = None
 
     @property
     def summary(self) -> dict[str, int]:
@@ -141,13 +144,15 @@ class ComparisonReport:
 
 
 def load_report(comparison_id: int) -> ComparisonReport:
-    """Read a comparison for reporting: five queries, whatever its size."""
+    """Read a comparison for reporting: five queries, whatever its size, and four more for its trials."""
     comparison = Comparison.objects.with_names().get(pk=comparison_id)
     runs = {run.side: run for run in comparison.runs.all()}
     pairs: list[Any] = list(PairedCase.objects.counted().filter(comparison=comparison).order_by("position"))
     sides = _sides(Case.objects.counted_of(comparison.pk))
     missing = _missing_reason(comparison)
+    has_trials = any(pair.trial > 1 for pair in pairs)
     return ComparisonReport(
+        statistics=comparison_statistics(comparison.pk) if has_trials and has_ended(comparison) else None,
         id=comparison.pk,
         agent=comparison.agent.name,
         baseline=comparison.baseline_version,

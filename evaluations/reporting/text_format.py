@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from evaluations.reporting.report import CLASSES, CaseReport, ComparisonReport, ResultLine
+from evaluations.reporting.trial_figures import figures_lines
 
 _ORDER = {
     klass: rank for rank, klass in enumerate(("NEW_CRITICAL_FAILURE", "REGRESSED", "INCOMPLETE", "IMPROVED"))
@@ -28,6 +29,8 @@ def render_text(report: ComparisonReport) -> str:
     for case in cases:
         lines.append(_headline(case, report.with_trials, width))
         lines.extend(f"    {line}" for line in _details(case))
+    if report.statistics is not None:
+        lines += ["", *figures_lines(report.statistics)]
     lines += ["", *_totals(report)]
     return "".join(f"{_CONTROL.sub(' ', line).rstrip()}\n" for line in lines)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, FilteredRelation, FloatField, Min, Q, QuerySet, Sum, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, NullIf
@@ -57,6 +58,15 @@ class CostRates:
 
 
 NO_RATES = CostRates()
+
+
+def configured_rates() -> CostRates:
+    """The rates of this installation."""
+    return CostRates(
+        settings.AGENTTWIN_TOOL_CALL_USD or 0.0,
+        settings.AGENTTWIN_REVIEW_MINUTES or 0.0,
+        settings.AGENTTWIN_REVIEW_USD_PER_HOUR or 0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
