@@ -183,7 +183,7 @@ def _paired_lines(statistics: ComparisonStatistics) -> Iterator[str]:
     without = f", {counts.without_evidence} without evidence on both" if counts.without_evidence else ""
     yield (
         f"both sides of a trial: {counts.both_pass} both pass, {counts.both_fail} both fail, "
-        f"{counts.only_baseline} only the baseline, {counts.only_candidate} only the candidate passes{without}"
+        f"{counts.only_baseline} only the baseline, {counts.only_candidate} only the candidate{without}"
     )
     if statistics.mcnemar is not None and counts.only_baseline != counts.only_candidate:
         yield f"  the difference: {statistics.mcnemar.words} (exact McNemar)"
