@@ -63,7 +63,7 @@ def _stored_cases() -> tuple[int, int]:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    call_command("seed_demo", "--no-comparisons", verbosity=0, stdout=open(os.devnull, "w"))  # noqa: SIM115
+    call_command("seed_demo", "--demo", "refund", "--no-comparisons", stdout=open(os.devnull, "w"))  # noqa: SIM115
     from evaluations.models import Case
     from evaluations.services.comparisons import start_comparison
     from evaluations.services.waiting import run_here
