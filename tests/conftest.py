@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from tests import migrated
 from tests.pages.browser import chromium
 from tests.triggers import flush_lifts_triggers  # noqa: F401 - a fixture for every test that commits
 
@@ -20,6 +22,21 @@ def browser() -> Iterator[Any]:
     """The one Chromium of a process: Playwright's loop stays in its thread, there can be no second."""
     with chromium() as found:
         yield found
+
+
+def pytest_configure() -> None:
+    migrated.begin_run()
+
+
+def pytest_sessionfinish() -> None:
+    migrated.end_run()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """A test database on PostgreSQL starts as a copy: there is nothing left for Django to migrate."""
+    if connection.vendor == "postgresql":
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrated.postgres_template()
 
 
 @pytest.hookimpl(tryfirst=True)

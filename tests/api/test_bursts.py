@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.migrated import migrated_database
 from tests.pages.served import PASSWORD, Served, free_port, serving
-from tests.services import postgres_database
 
 pytestmark = pytest.mark.xdist_group("served")
 
@@ -38,7 +37,7 @@ for version in ("1.0.0", "2.0.0"):
 
 @dataclass
 class OnDatabase(Served):
-    """A site on the database of this URL; empty for SQLite in its folder."""
+    """A site on the database of this URL."""
 
     database_url: str = ""
 
@@ -46,14 +45,13 @@ class OnDatabase(Served):
     def environment(self) -> dict[str, str]:
         agents = '{"step-agent": "tests.running.agents.StepAgent"}'
         values = {**super().environment, "AGENTTWIN_IN_PROCESS_AGENTS": agents}
-        return {**values, "DATABASE_URL": self.database_url} if self.database_url else values
+        return {**values, "DATABASE_URL": self.database_url}
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_a_burst_of_one_request_makes_one_pair(database: str, tmp_path: Path) -> None:
-    with nullcontext("") if database == "sqlite" else postgres_database() as url:
+    with migrated_database(database, tmp_path) as url:
         site = OnDatabase(tmp_path, free_port(), database_url=url)
-        site.run("migrate", "--verbosity", "0")
         site.python(EDITOR)
         site.python(_WORLD)
         token = site.run("create_token", "ci", "--scope", "run").strip()

@@ -9,16 +9,16 @@ import psycopg
 import pytest
 
 from tests.api.test_bursts import EDITOR, OnDatabase
+from tests.migrated import migrated_database
 from tests.pages.served import free_port, serving
-from tests.services import POSTGRES_SERVER, postgres_database
+from tests.services import POSTGRES_SERVER
 
 pytestmark = pytest.mark.xdist_group("served")
 
 
 def test_an_outage_is_503_and_ends_by_itself(tmp_path: Path) -> None:
-    with postgres_database() as url:
+    with migrated_database("postgresql", tmp_path) as url:
         site = OnDatabase(tmp_path, free_port(), database_url=url)
-        site.run("migrate", "--verbosity", "0")
         site.python(EDITOR)
         token = site.run("create_token", "ci", "--scope", "run").strip()
         headers = {"Authorization": f"Bearer {token}"}

@@ -24,7 +24,6 @@ def test_the_server_of_the_page_is_compared_as_the_class_is(tmp_path: Path) -> N
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     site = Installation(tmp_path)
-    site.run("migrate", "--verbosity", "0")
     site.run("import_documents", str(tmp_path / "calendar"))
     port = free_port()
     command = [sys.executable, str(tmp_path / "booking_server.py"), str(port)]

@@ -9,22 +9,19 @@ from typing import Any
 
 import pytest
 
-from tests import services
+from tests import migrated
 from tests.drills.sites import DrillSite, drill_site
 from tests.running import documents
-from tests.running.sites import Site, migrate
+from tests.running.sites import Site
 
 SCENARIOS = 6
 STEPS = ("sleep 0.15", *documents.GOOD), ("sleep 0.15", *documents.TWICE)
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def template() -> str:
     """The name of a migrated PostgreSQL database."""
-    services.require(services.POSTGRES)
-    with services.postgres_database() as url:
-        migrate(url, tmp_path_factory.mktemp("drill-template"))
-        yield url.rpartition("/")[2]
+    return migrated.postgres_template()
 
 
 @pytest.fixture(params=["rabbitmq", "redis"])
@@ -49,9 +46,7 @@ def on_redis(tmp_path: Path, template: str) -> Iterator[DrillSite]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one process without broker and workers stores for the comparison that the drills disturb."""
     folder = tmp_path_factory.mktemp("drill-undisturbed")
-    url = f"sqlite:///{folder / 'site.sqlite3'}"
-    migrate(url, folder)
-    quiet = Site(folder, url, "")
+    quiet = Site(folder, migrated.copy_sqlite(folder / "site.sqlite3"), "")
     quiet.fill(SCENARIOS, *STEPS)
     assert quiet.compare().returncode == 3
     dump = quiet.dump()

@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from tests.services import postgres_database
+from tests.migrated import migrated_database
 
 ROOT = Path(__file__).parents[2]
 SAVES = 6
@@ -31,16 +30,14 @@ for step in range({SAVES}):
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_two_saves_at_the_same_time_get_two_numbers(database, tmp_path) -> None:
-    with nullcontext() if database == "sqlite" else postgres_database() as url:
+    with migrated_database(database, tmp_path) as url:
         environment = {
-            **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
-            **({"DATABASE_URL": url} if url else {}),
+            **os.environ,
+            "DATABASE_URL": url,
             "AGENTTWIN_DATA_DIR": str(tmp_path),
             "DJANGO_SETTINGS_MODULE": "agenttwin_site.settings",
             "PYTHONPATH": str(ROOT),
         }
-        migrate = [sys.executable, str(ROOT / "manage.py"), "migrate", "-v", "0"]
-        subprocess.run(migrate, cwd=ROOT, env=environment, check=True)
         savers = [
             subprocess.Popen(
                 [sys.executable, "-c", SAVER, str(me), str(tmp_path)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,9 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests import migrated
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PASSWORD = "correct-horse-battery"
 ROLES = ("viewer", "reviewer", "editor", "admin")
+DATABASE = "agenttwin.sqlite3"
 _PEOPLE = """
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
@@ -123,11 +127,20 @@ def answers(url: str) -> bool:
 
 def prepared(folder: Path) -> Served:
     """A site with the demo and one account per role, not yet serving."""
-    site = Served(folder, free_port())
-    site.run("migrate", "--verbosity", "0")
+    shutil.copytree(migrated.shared_folder("demo", _prepare), folder, dirs_exist_ok=True)
+    return Served(folder, free_port())
+
+
+def _prepare(folder: Path) -> None:
+    site = bare(folder)
     site.run("seed_demo", "--demo", "refund")
     site.python(_PEOPLE.format(roles=ROLES, password=PASSWORD))
-    return site
+
+
+def bare(folder: Path) -> Served:
+    """A site with an empty, migrated database."""
+    migrated.copy_sqlite(folder / DATABASE)
+    return Served(folder, free_port())
 
 
 def processes_with(text: str) -> list[int]:

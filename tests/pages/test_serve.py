@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages import served
 from tests.pages.served import ROOT, Served, answers, free_port, processes_with, serving, start_serving
 
 pytestmark = pytest.mark.xdist_group("served")
@@ -22,9 +23,7 @@ pytestmark = pytest.mark.xdist_group("served")
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Served:
     """A site with an empty, migrated database."""
-    site = Served(tmp_path_factory.mktemp("bare"), free_port())
-    site.run("migrate", "--verbosity", "0")
-    return site
+    return served.bare(tmp_path_factory.mktemp("bare"))
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[int]:

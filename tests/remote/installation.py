@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import migrated
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 60
 
@@ -36,7 +38,7 @@ class Installation:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("CELERY_BROKER")}
         self.environment = {
             **kept,
-            "DATABASE_URL": f"sqlite:///{folder / 'site.sqlite3'}",
+            "DATABASE_URL": migrated.copy_sqlite(folder / "site.sqlite3"),
             "AGENTTWIN_DATA_DIR": str(folder),
             "AGENTTWIN_PUBLIC_URL": self.url,
             "PYTHONPATH": str(ROOT),

@@ -60,7 +60,6 @@ def test_a_killed_worker_leaves_nothing_and_the_next_attempt_starts_afresh(tmp_p
             AGENTTWIN_LEASE_SECONDS="2",
             AGENTTWIN_AGENT_ENDPOINTS=json.dumps({documents.AGENT: agent.url}),
         )
-        site.run("migrate", "--verbosity", "0")
         comparison = site.python(FILL)
         with site.served():
             code = "import django; django.setup()\n" + RUN.format(comparison)

@@ -43,7 +43,6 @@ print(json.dumps(dump))
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("three-ways")
     site = Installation(folder)
-    site.run("migrate", "--verbosity", "0")
     site.run("seed_demo", "--demo", "refund")
     with site.served():
         yield site

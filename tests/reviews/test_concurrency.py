@@ -4,15 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.migrated import migrated_database
 from tests.reviews import racing
 from tests.running.documents import AGENT
-from tests.services import postgres_database
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,10 +35,10 @@ print(json.dumps({"reviews": reviews, "classes": classes, "broken": str(audit.ve
 def raced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What both processes got, race by race, and what is stored then."""
     folder = tmp_path_factory.mktemp("race")
-    with nullcontext() if request.param == "sqlite" else postgres_database() as url:
+    with migrated_database(request.param, folder) as url:
         environment = {
-            **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
-            **({"DATABASE_URL": url} if url else {}),
+            **os.environ,
+            "DATABASE_URL": url,
             "AGENTTWIN_DATA_DIR": str(folder),
             "DJANGO_SETTINGS_MODULE": "agenttwin_site.settings",
             "PYTHONPATH": str(ROOT),
@@ -61,7 +60,6 @@ def raced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             assert process.returncode == 0, error[-4000:]
             return out
 
-        finish(start("manage.py", "migrate", "-v", "0"))
         finish(start("-m", "tests.reviews.racing"))
         racers = [start("-m", "tests.reviews.racing", str(me), str(folder)) for me in (0, 1)]
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,9 +15,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import pytest
-
-from tests import services
+from tests import migrated, services
 from tests.running import documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,7 +199,7 @@ BROKERS = {
 
 
 @contextmanager
-def site(kind: str, folder: Path, migrated: Callable[[str], str]) -> Iterator[Site]:
+def site(kind: str, folder: Path) -> Iterator[Site]:
     """An installation of one kind: database and broker, such as ``postgresql-redis``."""
     database, _, broker = kind.partition("-")
     for name, service in (("rabbitmq", services.RABBITMQ), ("redis", services.REDIS)):
@@ -210,25 +207,9 @@ def site(kind: str, folder: Path, migrated: Callable[[str], str]) -> Iterator[Si
             services.require(service)
     with ExitStack() as stack:
         if database == "sqlite":
-            url = f"sqlite:///{folder / 'site.sqlite3'}"
-            shutil.copy(migrated("sqlite"), folder / "site.sqlite3")
+            url = migrated.copy_sqlite(folder / "site.sqlite3")
         else:
-            services.require(services.POSTGRES)
-            url = stack.enter_context(services.postgres_database(template=migrated("postgresql")))
+            url = stack.enter_context(services.postgres_database(template=migrated.postgres_template()))
         here = Site(folder, url, BROKERS[broker])
         stack.callback(here.close)
         yield here
-
-
-def migrate(url: str, folder: Path) -> None:
-    """Bring a new database to the current schema, in a process of its own."""
-    environment = {**os.environ, "DATABASE_URL": url, "AGENTTWIN_DATA_DIR": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "manage.py", "migrate", "-v0"],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        pytest.fail(f"migrate failed: {done.stderr[-2000:]}")

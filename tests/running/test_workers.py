@@ -9,53 +9,30 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import services
 from tests.running import documents
-from tests.running.sites import ROOT, START, Site, migrate, site, wait_until
+from tests.running.sites import ROOT, START, Site, site, wait_until
 
 KINDS = ["sqlite-filesystem", "postgresql-rabbitmq", "postgresql-redis"]
 SCENARIOS = 6
 SLOW = ("sleep 0.15", *documents.GOOD), ("sleep 0.15", *documents.TWICE)
 
 
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
-    """Migrated once a module: a SQLite file to copy, or the name of a PostgreSQL database to clone."""
-    with ExitStack() as stack:
-        made: dict[str, str] = {}
-
-        def template(database: str) -> str:
-            if database not in made:
-                folder = tmp_path_factory.mktemp("migrated")
-                if database == "sqlite":
-                    made[database] = str(folder / "template.sqlite3")
-                    migrate(f"sqlite:///{made[database]}", folder)
-                else:
-                    url = stack.enter_context(services.postgres_database())
-                    migrate(url, folder)
-                    made[database] = url.rpartition("/")[2]
-            return made[database]
-
-        yield template
-
-
 @pytest.fixture(params=KINDS)
-def installation(request: Any, tmp_path: Path, migrated: Callable[[str], str]) -> Iterator[Site]:
-    with site(request.param, tmp_path, migrated) as here:
+def installation(request: Any, tmp_path: Path) -> Iterator[Site]:
+    with site(request.param, tmp_path) as here:
         yield here
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, migrated: Callable[[str], str]) -> Any:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one process without a worker stores for the comparison that a test disturbs."""
-    with site("sqlite", tmp_path_factory.mktemp("undisturbed"), migrated) as quiet:
+    with site("sqlite", tmp_path_factory.mktemp("undisturbed")) as quiet:
         quiet.fill(SCENARIOS, *SLOW)
         assert quiet.compare().returncode == 3
         return quiet.dump()
@@ -73,8 +50,8 @@ def test_workers_run_what_compare_asked_for(installation: Site) -> None:
     assert installation.query("SELECT DISTINCT attempts FROM evaluations_case") == [(1,)]
 
 
-def test_without_a_broker_compare_needs_no_worker(tmp_path: Path, migrated: Callable[[str], str]) -> None:
-    with site("sqlite", tmp_path, migrated) as here:
+def test_without_a_broker_compare_needs_no_worker(tmp_path: Path) -> None:
+    with site("sqlite", tmp_path) as here:
         here.fill(2, documents.GOOD, documents.TWICE)
         done = here.compare()
         assert done.returncode == 3, done.stderr
@@ -135,10 +112,8 @@ start(scenarios=["s00"])
 
 
 @pytest.mark.parametrize("kind", ["sqlite-filesystem", "postgresql-redis"])
-def test_a_case_that_kills_its_worker_is_given_up_alone(
-    kind: str, tmp_path: Path, migrated: Callable[[str], str]
-) -> None:
-    with site(kind, tmp_path, migrated) as here:
+def test_a_case_that_kills_its_worker_is_given_up_alone(kind: str, tmp_path: Path) -> None:
+    with site(kind, tmp_path) as here:
         here.environment["AGENTTWIN_LEASE_SECONDS"] = "1"
         here.fill(3, documents.GOOD, ("die-on s01", *documents.GOOD), start=True)
         for _ in range(3):
@@ -155,9 +130,7 @@ def test_a_case_that_kills_its_worker_is_given_up_alone(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_burst_under_one_key_makes_one_pair(
-    kind: str, tmp_path: Path, migrated: Callable[[str], str]
-) -> None:
+def test_a_burst_under_one_key_makes_one_pair(kind: str, tmp_path: Path) -> None:
     code = (
         "import json, django; django.setup()\n"
         "from evaluations.services.comparisons import start_comparison\n"
@@ -165,7 +138,7 @@ def test_a_burst_under_one_key_makes_one_pair(
         "input()\n"
         "print(start_comparison(**request, wake=False)[0].pk)"
     )
-    with site(kind, tmp_path, migrated) as here:
+    with site(kind, tmp_path) as here:
         here.fill(2, documents.GOOD, documents.TWICE)
         burst = [
             subprocess.Popen(

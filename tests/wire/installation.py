@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from tests import services
+from tests import migrated, services
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 60
@@ -76,13 +76,6 @@ class Installation:
             **environment,
         }
         self._operator: subprocess.Popen[str] | None = None
-
-    def migrate(self) -> None:
-        done = subprocess.run(
-            [sys.executable, "manage.py", "migrate", "-v0"],
-            env=self.environment, cwd=ROOT, capture_output=True, text=True,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
 
     def open(self, *, lifetime: int = 600, **spec: Any) -> Session:
         """A session of the tests' twin; `spec` are fields of SessionSpec."""
@@ -186,10 +179,10 @@ def free_port() -> int:
 def installation(kind: str, folder: Path) -> Iterator[Installation]:
     """One on a database of its own: "sqlite" or "postgresql" (skipped loudly without a server)."""
     with ExitStack() as stack:
-        url = f"sqlite:///{folder / 'site.sqlite3'}"
         if kind == "postgresql":
-            url = stack.enter_context(services.postgres_database())
+            url = stack.enter_context(services.postgres_database(template=migrated.postgres_template()))
+        else:
+            url = migrated.copy_sqlite(folder / "site.sqlite3")
         here = Installation(folder, url)
-        here.migrate()
         stack.callback(here.end)
         yield here
