@@ -50,7 +50,7 @@ WRITTEN_ONCE = [
     ("evaluations_example", factories.example, "source"),
     ("evaluations_label", factories.label, "label"),
     ("evaluations_calibration", factories.completed_calibration, "decision"),
-    ("evaluations_calibration", factories.completed_calibration, "is_calibrated"),
+    ("evaluations_calibration", factories.completed_calibration, "decision"),
     ("evaluations_calibrationresult", lambda: factories.completed_calibration().results.get(), "reason"),
 ]
 
@@ -77,7 +77,7 @@ def test_update_is_refused(table, row, column) -> None:
     row()
     before = value(table, column)
     with pytest.raises(IntegrityError, match=table):
-        execute(f'UPDATE "{table}" SET "{column}" = %s', "other")
+        execute(f'UPDATE "{table}" SET "{column}" = %s', "new")
     assert value(table, column) == before
 
 
@@ -126,7 +126,7 @@ def test_replacing_a_row_by_an_insert_is_refused(table, row, column) -> None:
         columns = [c.name for c in connection.introspection.get_table_description(cursor, table)]
     for forget_id in (False, True):
         into = ", ".join(f'"{name}"' for name in columns if not (forget_id and name == "id"))
-        chosen = into.replace(f'"{column}"', "'other'")
+        chosen = into.replace(f'"{column}"', "'new'")
         with pytest.raises(IntegrityError, match=table):
             execute(f'INSERT OR REPLACE INTO "{table}" ({into}) SELECT {chosen} FROM "{table}"')
     assert value(table, column) == before
