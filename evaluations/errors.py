@@ -77,6 +77,18 @@ class LabelSettledError(EvaluationError):
     code = "label_settled"
 
 
+class NotAllowedError(EvaluationError):
+    """The account may not do this."""
+
+    code = "permission_denied"
+
+
+class NotInForceError(EvaluationError):
+    """The override has ended or was withdrawn."""
+
+    code = "not_in_force"
+
+
 class ClaimLostError(EvaluationError):
     """The lease ran out and somebody else took the case: nothing of this attempt is stored."""
 

@@ -1,12 +1,21 @@
 """Queries over agents, comparisons and cases."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, Value
 
 if TYPE_CHECKING:
-    from evaluations.models import Agent, AgentVersion, Case, Comparison, PairedCase  # noqa: F401 - named in quotes below
+    from evaluations.models import (  # noqa: F401 - named in quotes below
+        Agent,
+        AgentVersion,
+        Case,
+        Comparison,
+        GateDecision,
+        GateOverride,
+        PairedCase,
+    )
 
 
 # The place of INCOMPLETE among the classes of a case, worst first (`evaluations.models.CLASS_RANKS`).
@@ -79,3 +88,36 @@ class CaseQuerySet(models.QuerySet["Case"]):
         return self.select_related("pair", "run__agent_version__agent").defer(
             "answer", "run__agent_version__document", "run__agent_version__source_text"
         )
+
+
+class GateDecisionQuerySet(models.QuerySet["GateDecision"]):
+    def with_names(self) -> "GateDecisionQuerySet":
+        """Decisions for a list: names loaded, contents left in the database."""
+        heavy = [
+            f"comparison__{side}__{name}"
+            for side in ("baseline", "candidate")
+            for name in ("document", "source_text")
+        ]
+        return self.select_related(
+            "comparison__agent",
+            "comparison__baseline",
+            "comparison__candidate",
+            "comparison__dataset_version__dataset",
+            "policy",
+            "policy_version",
+            "decided_by",
+        ).defer(
+            *heavy,
+            "content",
+            "comparison__selection",
+            "comparison__dataset_version__document",
+            "comparison__dataset_version__source_text",
+            "policy_version__document",
+            "policy_version__source_text",
+        )
+
+
+class GateOverrideQuerySet(models.QuerySet["GateOverride"]):
+    def in_force(self, now: datetime) -> "GateOverrideQuerySet":
+        """Neither ended nor withdrawn, and no withdrawals."""
+        return self.filter(withdraws__isnull=True, withdrawn_by__isnull=True, expires_at__gt=now)

@@ -38,6 +38,9 @@ _SEES = (
     "evaluations.view_example",
     "evaluations.view_calibration",
     "evaluations.view_datasetuse",
+    "evaluations.view_gatepolicy",
+    "evaluations.view_gatedecision",
+    "evaluations.view_gateoverride",
     "reviews.view_review",
     "reviews.view_queueentry",
     "reviews.view_auditentry",
@@ -45,6 +48,8 @@ _SEES = (
 # Reading the cases of a holdout: who writes agents and scenarios is kept from them.
 _HOLDOUTS = ("scenarios.view_holdout_details",)
 _DECIDES = (DECIDE, FLAG, WORK_QUEUE, "evaluations.add_label")
+# Asking the gate anew, after a review too; what it says can be overridden by admins alone.
+_EVALUATES = ("evaluations.add_gatedecision",)
 _EDITS = (
     "twins.add_twin",
     "twins.change_twin",
@@ -63,8 +68,11 @@ _EDITS = (
     "evaluations.add_criterion",
     "evaluations.add_example",
     "evaluations.add_calibration",
+    "evaluations.add_gatepolicy",
 )
 _MANAGES = (
+    "evaluations.activate_gatepolicy",
+    "evaluations.add_gateoverride",
     MANAGE_QUEUE,
     SEE_TOKENS,
     MANAGE_TOKENS,
@@ -78,9 +86,9 @@ _MANAGES = (
 # A role names its permissions as app_label.codename. An editor does not review what it edits.
 ROLES: dict[str, tuple[str, ...]] = {
     VIEWER: _SEES,
-    REVIEWER: _SEES + _DECIDES + _HOLDOUTS,
-    EDITOR: _SEES + _EDITS,
-    ADMIN: _SEES + _DECIDES + _HOLDOUTS + _EDITS + _MANAGES,
+    REVIEWER: _SEES + _DECIDES + _HOLDOUTS + _EVALUATES,
+    EDITOR: _SEES + _EDITS + _EVALUATES,
+    ADMIN: _SEES + _DECIDES + _HOLDOUTS + _EDITS + _EVALUATES + _MANAGES,
 }
 
 

@@ -42,6 +42,8 @@ STATUSES: dict[type[Exception], int] = {
     evaluation_errors.LabelSettledError: 409,
     evaluation_errors.ClaimLostError: 409,
     evaluation_errors.NotEndedError: 409,
+    evaluation_errors.NotAllowedError: 403,
+    evaluation_errors.NotInForceError: 409,
     evaluation_errors.NotRerunnableError: 409,
     review_errors.ReviewError: 400,
     review_errors.NotAllowedError: 403,

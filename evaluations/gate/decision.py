@@ -20,13 +20,18 @@ MOST_OBSERVATIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class Fired:
-    """A rule that fired: what it says, what was found, and where. `more` observations are not listed."""
+    """A rule that fired: what it says, what was found, and where.
+
+    `where` names every scenario it fired for (or says what, where it is about none), also of the `more`
+    observations that are not listed: by it an override is held against a later decision.
+    """
 
     rule: str
     outcome: str
     sentence: str
     detail: str
     observations: tuple[Observation, ...]
+    where: tuple[str, ...] = ()
     more: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -36,6 +41,7 @@ class Fired:
             "sentence": self.sentence,
             "detail": self.detail,
             "observations": [one.to_json() for one in self.observations],
+            "where": list(self.where),
             "more": self.more,
         }
 
@@ -44,7 +50,13 @@ class Fired:
         """What `to_json` wrote."""
         observations = tuple(Observation.from_json(one) for one in value["observations"])
         return cls(
-            value["rule"], value["outcome"], value["sentence"], value["detail"], observations, value["more"]
+            rule=value["rule"],
+            outcome=value["outcome"],
+            sentence=value["sentence"],
+            detail=value["detail"],
+            observations=observations,
+            where=tuple(value["where"]),
+            more=value["more"],
         )
 
 
@@ -70,5 +82,6 @@ def _asked(rule: Rule, policy: GatePolicy, evidence: GateEvidence) -> Fired | No
     if found is None:
         return None
     kept = tuple(found.observations[:MOST_OBSERVATIONS])
+    where = tuple(sorted({one.scenario or one.observed for one in found.observations}))
     more = len(found.observations) - len(kept)
-    return Fired(rule.name, rule.outcome, rule.sentence, found.detail, kept, more)
+    return Fired(rule.name, rule.outcome, rule.sentence, found.detail, kept, where, more)

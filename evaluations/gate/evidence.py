@@ -6,8 +6,10 @@ where there is no baseline. Statuses are those that count now, after reviews.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from evaluations.grading.results import ERROR, FAIL, SKIPPED
@@ -220,6 +222,28 @@ class GateEvidence:
     def counted(self) -> tuple[CaseEvidence, ...]:
         """The cases that decide."""
         return tuple(case for case in self.cases if case.counts)
+
+    @property
+    def sha256(self) -> str:
+        """One hash of everything the rules are shown: the same rows give the same."""
+        whole = hashlib.sha256()
+
+        def add(*values: Any) -> None:
+            whole.update(json.dumps(values, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace"))
+
+        add(self.agent, self.candidate, self.baseline, self.comparison, self.state, self.reason)
+        add(self.dataset, self.purpose, self.absent, self.run_again)
+        add([astuple(tool) for tool in self.tools], [astuple(use) for use in self.judges])
+        for case in self.cases:
+            add(case.scenario, case.severity, case.case_id, case.tags, case.source, case.counts)
+            for trial in case.trials:
+                add(trial.number, trial.klass, trial.reason, trial.first_divergence, trial.newly_failing)
+                for side in (trial.baseline, trial.candidate):
+                    if side is not None:
+                        add(side.verdict, side.latency_ms, side.cost_usd, side.reason)
+                        add([(fact.kind, fact.observed) for fact in side.facts])
+                        add([(r.id, r.type, r.critical, r.status, r.label, r.reason) for r in side.results])
+        return whole.hexdigest()
 
     def counted_trials(self) -> Iterator[tuple[CaseEvidence, Trial]]:
         return ((case, trial) for case in self.counted for trial in case.trials)

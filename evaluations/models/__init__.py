@@ -35,6 +35,13 @@ from evaluations.models.comparisons import (
     Side,
 )
 from evaluations.models.datasets import DatasetUse
+from evaluations.models.gate import (
+    GateDecision,
+    GateOutcome,
+    GateOverride,
+    GatePolicy,
+    GatePolicyVersion,
+)
 from evaluations.models.manual import ManualSession, ManualState
 
 __all__ = [
@@ -56,6 +63,11 @@ __all__ = [
     "DatasetUse",
     "Example",
     "ExpectationResult",
+    "GateDecision",
+    "GateOutcome",
+    "GateOverride",
+    "GatePolicy",
+    "GatePolicyVersion",
     "Label",
     "LabelValue",
     "ManualSession",

@@ -88,6 +88,8 @@ class Comparison(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # When a person's decision last changed what a result counts as: older gate decisions do not know it.
+    evidence_changed_at = models.DateTimeField(null=True, blank=True)
 
     objects = ComparisonQuerySet.as_manager()
 

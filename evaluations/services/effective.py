@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Prefetch
+from django.utils import timezone
 
 from evaluations.grading import Result, case_verdict
 from evaluations.models import (
@@ -85,6 +86,7 @@ def set_effective_status(*, result: ExpectationResult, status: str) -> Effect:
     loaded = _Loaded.of(pair, result.pk)
     effect = _effect(loaded, status)
     ExpectationResult.objects.filter(pk=result.pk).update(effective_status=status)
+    Comparison.objects.filter(pk=pair.comparison_id).update(evidence_changed_at=timezone.now())
     Case.objects.filter(pk=loaded.case.pk).update(effective_verdict=effect.after.verdict)
     result.effective_status = status
     if pair.classification is None:

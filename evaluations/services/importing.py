@@ -1,4 +1,4 @@
-"""Taking in files of twins, scenarios, datasets and agents: all of them, or none."""
+"""Taking in files of twins, scenarios, datasets, agents and gate policies: all of them, or none."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 from django.db import transaction
 
 from evaluations.services.agents import save_agent
+from evaluations.services.gate_policies import save_gate_policy
 from scenarios.documents.bundle import (
     AGENT,
     DATASET,
+    GATE_POLICY,
     SCENARIO,
     TWIN,
     BundleDocument,
@@ -33,6 +35,7 @@ _SAVE: dict[str, tuple[str, Save]] = {
     SCENARIO: ("scenario", save_scenario),
     DATASET: ("dataset", save_dataset),
     AGENT: ("agent", save_agent),
+    GATE_POLICY: ("gate policy", save_gate_policy),
 }
 
 
@@ -48,13 +51,17 @@ class ImportRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of one file. ``version`` is a number, or an agent's own version."""
+    """What became of one file. ``version`` is a number, or an agent's own version.
+
+    ``waits``: it has no effect yet, because somebody has to put it in force.
+    """
 
     file: str
     kind: str
     name: str
     version: str
     created: bool
+    waits: bool = False
 
 
 def import_documents(paths: Sequence[str], *, actor: Any = None) -> tuple[Imported, ...]:
@@ -95,7 +102,8 @@ def _store(document: BundleDocument, actor: Any, problems: list[FileProblem]) ->
         problems.extend(FileProblem(document.file, problem) for problem in error.problems)
         return None
     number = version.version if document.kind == AGENT else str(version.number)
-    return Imported(document.file, kind, document.name, number, created)
+    waits = document.kind == GATE_POLICY and version.policy.current_version_id != version.pk
+    return Imported(document.file, kind, document.name, number, created, waits)
 
 
 def _selected(paths: Sequence[str]) -> tuple[list[str], list[FileProblem]]:

@@ -1,4 +1,4 @@
-"""Several files of twins, scenarios, datasets and agents read together, in any order.
+"""Several files of twins, scenarios, datasets, agents and policies read together, in any order.
 
 All or nothing: a bundle with a problem anywhere has no use. A scenario is held against its twin and a dataset
 against its scenarios wherever those are: in the bundle itself, or where the caller looks them up.
@@ -18,6 +18,7 @@ from scenarios.documents.dataset import (
     WrittenFor,
     validate_dataset,
 )
+from scenarios.documents.gate_policy import validate_gate_policy
 from scenarios.documents.scenario import looked_for_secrets, validate_scenario
 from twins.documents.problems import Problem, format_problem, without_secrets
 from twins.documents.source import Finding, Source, read_source, source_kind
@@ -28,8 +29,9 @@ from twins.engine.definition import Definition
 TwinLookup = Callable[[str], Definition | None]
 
 TWIN, SCENARIO, DATASET, AGENT = "TwinDefinition", "Scenario", "Dataset", "Agent"
+GATE_POLICY = "GatePolicy"
 # The order in which they can be stored: a scenario needs its twin, a dataset its scenarios.
-KINDS = (TWIN, SCENARIO, DATASET, AGENT)
+KINDS = (TWIN, SCENARIO, DATASET, AGENT, GATE_POLICY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,8 @@ def _problems(
         return validate_twin(source)
     if document.kind == AGENT:
         return validate_agent(source)
+    if document.kind == GATE_POLICY:
+        return validate_gate_policy(source)
     if document.kind == DATASET:
         return validate_dataset(source, scenarios=scenarios)
     if document.kind == SCENARIO:

@@ -75,7 +75,7 @@ def test_every_problem_of_every_file_is_told_in_the_order_of_the_files() -> None
         'a.yaml:2: metadata.name: found "A", allowed 1 to 99 lower-case letters, digits, _ and -, '
         "starting with a letter or digit",
         "b.yaml:2: $: is not valid YAML: did not find expected node content",
-        'c.yaml:1: kind: found "Thing", allowed TwinDefinition, Scenario, Dataset, Agent',
+        'c.yaml:1: kind: found "Thing", allowed TwinDefinition, Scenario, Dataset, Agent, GatePolicy',
         "d.json: $: is no document: it has no kind",
         "e.yaml:1: kind: is required",
         "f.yaml: $: the document is empty",

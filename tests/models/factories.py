@@ -1,7 +1,9 @@
 """The smallest valid rows, for tests that are about rows and not about documents."""
 
 import hashlib
+from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
@@ -18,6 +20,10 @@ from evaluations.models import (
     DatasetUse,
     Example,
     ExpectationResult,
+    GateDecision,
+    GateOverride,
+    GatePolicy,
+    GatePolicyVersion,
     Label,
     PairedCase,
     Run,
@@ -236,3 +242,45 @@ def completed_calibration(of: CriterionVersion | None = None, **fields: Any) -> 
         reason="It says so.",
     )
     return row
+
+
+def gate_policy_version(name: str = "default", number: int = 1, **fields: Any) -> GatePolicyVersion:
+    policy, _ = GatePolicy.objects.get_or_create(name=name)
+    values = {"document": {"kind": "GatePolicy"}, "source_text": "kind: GatePolicy\n", **fields}
+    version = GatePolicyVersion.objects.create(
+        policy=policy, number=number, digest=f"{number:064d}", **values
+    )
+    GatePolicy.objects.filter(pk=policy.pk).update(current_version=version)
+    return version
+
+
+def gate_decision(over: Comparison | None = None, **fields: Any) -> GateDecision:
+    """A BLOCK whose content and hash are none."""
+    version = fields.pop("policy_version", None) or gate_policy_version()
+    values = {
+        "comparison": over or comparison(state="COMPLETED"),
+        "policy": version.policy,
+        "policy_version": version,
+        "revision": 1,
+        "outcome": "BLOCK",
+        "subject": "a" * 64,
+        "content": "{}",
+        "sha256": "b" * 64,
+        "decided_at": timezone.now(),
+        **fields,
+    }
+    return GateDecision.objects.create(**values)
+
+
+def gate_override(**fields: Any) -> GateOverride:
+    """In force for a day."""
+    values = {
+        "decision": fields.get("decision") or gate_decision(),
+        "person": get_user_model().objects.get_or_create(username="boss")[0],
+        "reason": "we know and accept it",
+        "ticket": "OPS-1",
+        "expires_at": timezone.now() + timedelta(days=1),
+        "form_token": uuid4(),
+        **fields,
+    }
+    return GateOverride.objects.create(**values)

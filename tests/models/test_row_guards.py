@@ -22,6 +22,7 @@ MIGRATIONS = (
     "evaluations.migrations.0002_records_are_written_once",
     "evaluations.migrations.0003_manual_sessions",
     "evaluations.migrations.0004_calibration",
+    "evaluations.migrations.0008_release_gate",
     "scenarios.migrations.0003_datasets",
     "evaluations.migrations.0005_dataset_uses",
 )
@@ -50,7 +51,11 @@ WRITTEN_ONCE = [
     ("evaluations_example", factories.example, "source"),
     ("evaluations_label", factories.label, "label"),
     ("evaluations_calibration", factories.completed_calibration, "decision"),
-    ("evaluations_calibration", factories.completed_calibration, "decision"),
+    ("evaluations_gatepolicyversion", factories.gate_policy_version, "document"),
+    ("evaluations_gatedecision", factories.gate_decision, "content"),
+    ("evaluations_gatedecision", factories.gate_decision, "outcome"),
+    ("evaluations_gateoverride", factories.gate_override, "reason"),
+    ("evaluations_gateoverride", factories.gate_override, "expires_at"),
     ("evaluations_calibrationresult", lambda: factories.completed_calibration().results.get(), "reason"),
 ]
 
@@ -88,6 +93,7 @@ NOT_ONLY_TEXT = {"evaluations_case", "evaluations_datasetuse"}
 def test_delete_is_refused(table) -> None:
     factories.finished_case()
     factories.label(factories.completed_calibration().results.get().example)
+    factories.gate_override()
     factories.dataset_use()
     with pytest.raises(IntegrityError, match=table):
         execute(f'DELETE FROM "{table}"')

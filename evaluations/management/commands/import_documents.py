@@ -42,4 +42,5 @@ class Command(BaseCommand):
 
 def _line(one: Imported) -> str:
     done = "made version" if one.created else "unchanged, version"
-    return f"{one.kind} {one.name}: {done} {one.version} ({one.file})"
+    waits = ", not in force until it is activated" if one.waits else ""
+    return f"{one.kind} {one.name}: {done} {one.version}{waits} ({one.file})"
