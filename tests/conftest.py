@@ -4,10 +4,13 @@ A test that needs something this machine lacks (a database server, a broker, a b
 that starts with ``NOT TESTED``. The summary repeats those lines loudly, so nobody takes a skip for a pass.
 """
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 
 from tests import migrated
@@ -26,6 +29,8 @@ def browser() -> Iterator[Any]:
 
 def pytest_configure() -> None:
     migrated.begin_run()
+    # A password is made slow to guess on purpose; hundreds of tests log in.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def pytest_sessionfinish() -> None:
@@ -33,10 +38,16 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
-    """A test database on PostgreSQL starts as a copy: there is nothing left for Django to migrate."""
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator[None]:
+    """The test database starts as a copy of a migrated one: nothing is left for Django to migrate."""
     if connection.vendor == "postgresql":
         connection.settings_dict["TEST"]["TEMPLATE"] = migrated.postgres_template()
+        yield
+    else:
+        # A database in memory lives as long as somebody has it open.
+        with closing(sqlite3.connect(connection.creation._get_test_db_name(), uri=True)) as held:
+            migrated.load_sqlite(held)
+            yield
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -45,9 +46,19 @@ def end_run() -> None:
 
 def copy_sqlite(target: Path) -> str:
     """A migrated SQLite file at `target`; its URL."""
-    made = shared_folder("sqlite", lambda folder: _migrate(f"sqlite:///{folder / 'made.sqlite3'}", folder))
-    shutil.copy(made / "made.sqlite3", target)
+    shutil.copy(_sqlite(), target)
     return f"sqlite:///{target}"
+
+
+def load_sqlite(into: sqlite3.Connection) -> None:
+    """Fill an empty SQLite database, such as one in memory."""
+    with closing(sqlite3.connect(_sqlite())) as made:
+        made.backup(into)
+
+
+def _sqlite() -> Path:
+    made = shared_folder("sqlite", lambda folder: _migrate(f"sqlite:///{folder / 'made.sqlite3'}", folder))
+    return made / "made.sqlite3"
 
 
 @contextmanager
