@@ -99,6 +99,36 @@ class EntryClosedError(ReviewError):
     code = "entry_closed"
 
 
+class AlreadyDecidedError(ReviewError):
+    """Two people must decide, and this one of them has."""
+
+    code = "already_decided"
+
+
+class EntryUndecidedError(ReviewError):
+    """The queue entry ends when reviewers have decided, and not by hand."""
+
+    code = "entry_undecided"
+
+
+class EntryNotForYouError(ReviewError):
+    """All that is left of the queue entry is for somebody else to decide."""
+
+    code = "entry_not_for_you"
+
+
+class StalePolicyError(ReviewError):
+    """Another policy was set since this one was looked at; `current` is its number."""
+
+    code = "stale_policy"
+
+    def __init__(self, current: int) -> None:
+        super().__init__(
+            f"The policy was changed meanwhile: number {current} is in force now. Look at it, then set yours."
+        )
+        self.current = current
+
+
 class TokenRefusedError(ReviewError):
     """The credential of a program opens nothing (any more)."""
 

@@ -1,14 +1,14 @@
 """Queries over reviews, the queue and the audit log. A list is a fixed number of queries."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 if TYPE_CHECKING:
     from reviews.filters import AuditFilter
-    from reviews.models import AuditEntry, QueueEntry, Review  # noqa: F401 - named in quotes below
+    from reviews.models import AuditEntry, DoubleReview, QueueEntry, Review  # noqa: F401 - named in quotes below
 
 # Large columns that no list shows.
 _PAIR_CONTENT = ("first_divergence", "newly_failing", "flags")
@@ -56,6 +56,52 @@ class ReviewQuerySet(models.QuerySet["Review"]):
         return self.filter(id__lt=review_id)
 
 
+class DoubleReviewQuerySet(models.QuerySet["DoubleReview"]):
+    def unsettled(self) -> "DoubleReviewQuerySet":
+        """Rounds in which somebody must still decide."""
+        return self.filter(settled_at__isnull=True)
+
+    def on_pair(self, pair_id: int) -> "DoubleReviewQuerySet":
+        """Of both sides of a pair, oldest first, with what was decided (see `page_queries.rounds`)."""
+        return (
+            self.filter(result__case__pair_id=pair_id)
+            .select_related("policy")
+            .prefetch_related("decisions__reviewer")
+            .order_by("id")
+        )
+
+    def for_list(self) -> "DoubleReviewQuerySet":
+        """Newest first, with result, case, side, comparison and what was decided."""
+        return (
+            self.select_related("policy", "review", "result__case__run", "result__case__pair")
+            .defer(
+                "result__evidence",
+                *(f"result__case__{name}" for name in _CASE_CONTENT),
+                *(f"result__case__pair__{name}" for name in _PAIR_CONTENT),
+            )
+            .prefetch_related("decisions__reviewer")
+            .order_by("-id")
+        )
+
+
+def left_subjects(user_id: int) -> tuple[models.QuerySet[Any], models.QuerySet[Any]]:
+    """Subjects of SECOND_REVIEW and of SPLIT entries on which this person can still decide."""
+    from reviews.models import BlindDecision, DoubleReview, QueueSubject, Review
+
+    rounds = DoubleReview.objects.unsettled().filter(result=OuterRef("result"))
+    own = BlindDecision.objects.filter(
+        double_review__result=OuterRef("result"),
+        double_review__settled_at__isnull=True,
+        reviewer=user_id,
+    )
+    standing = Review.objects.standing().filter(result=OuterRef("result"))
+    left = QueueSubject.objects.filter(~Exists(own))
+    nobody_yet = ~Exists(rounds) & ~Exists(standing)
+    return left.filter(Exists(rounds.filter(state="OPEN")) | nobody_yet), left.filter(
+        Exists(rounds.filter(state="SPLIT"))
+    )
+
+
 class QueueQuerySet(models.QuerySet["QueueEntry"]):
     def open(self) -> "QueueQuerySet":
         return self.filter(state="OPEN")
@@ -68,10 +114,28 @@ class QueueQuerySet(models.QuerySet["QueueEntry"]):
         return self.filter(reserved_by__isnull=False, reserved_until__gt=now)
 
     def free_for(self, user_id: int, now: datetime) -> "QueueQuerySet":
-        """Open, not held by anybody, not assigned to somebody else."""
-        return self.open().filter(
+        """Open, not held by anybody, not assigned to somebody else, and not for another reviewer alone."""
+        free = self.open().filter(
             Q(reserved_until__isnull=True) | Q(reserved_until__lte=now),
             Q(assigned_to__isnull=True) | Q(assigned_to_id=user_id),
+        )
+        return free.left_for(user_id)
+
+    def left_for(self, user_id: int) -> "QueueQuerySet":
+        """Without those of which this person has decided all that a second or third reviewer must decide."""
+        second, split = left_subjects(user_id)
+        return self.filter(
+            ~Q(reason__in=["SECOND_REVIEW", "SPLIT"])
+            | Q(Exists(second.filter(entry=OuterRef("pk"))), reason="SECOND_REVIEW")
+            | Q(Exists(split.filter(entry=OuterRef("pk"))), reason="SPLIT")
+        )
+
+    def for_other_reviewers(self, user_id: int) -> "QueueQuerySet":
+        """Those that wait for a second or third reviewer, of which this person can be neither."""
+        second, split = left_subjects(user_id)
+        return self.filter(
+            Q(~Exists(second.filter(entry=OuterRef("pk"))), reason="SECOND_REVIEW")
+            | Q(~Exists(split.filter(entry=OuterRef("pk"))), reason="SPLIT")
         )
 
     def for_list(self) -> "QueueQuerySet":

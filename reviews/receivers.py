@@ -13,7 +13,7 @@ from django.db.models.signals import m2m_changed, post_delete, post_save, pre_de
 from agenttwin_site.events import comparison_concluded, governance, trials_replaced
 from reviews import audit
 from reviews.services import people
-from reviews.services.needs import fill_queue
+from reviews.services.filling import fill_queue
 from reviews.services.queueing import close_replaced
 
 logger = logging.getLogger(__name__)

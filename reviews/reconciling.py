@@ -14,9 +14,11 @@ from django.db.models.functions import Coalesce
 from evaluations.models import ExpectationResult
 from evaluations.services.effective import strayed_standings
 from reviews.evidence import evidence_digest
-from reviews.models import AuditEntry, Review
+from reviews.models import AuditEntry, BlindDecision, Review
+from reviews.seals import seal_of
 
 OVERRIDDEN, WITHDRAWN = "result_overridden", "review_withdrawn"
+BLIND = "blind_decision_recorded"
 CHUNK = 200
 SHOWN = 20
 
@@ -39,6 +41,7 @@ def _problems() -> Iterator[str]:
     stored = Review.objects.count()
     if stored > recorded:
         yield f"{stored - recorded} of {stored} reviews have no entry in the log"
+    yield from _seal_problems()
     yield from _status_problems()
     yield from strayed_standings()
 
@@ -53,6 +56,24 @@ def _entry_problems(entry: AuditEntry, review: Review | None) -> Iterator[str]:
         yield f"entry {entry.sequence}: review {review.pk} no longer says what was recorded"
     if evidence_digest(review.result.case.pair_id) != entry.after["evidence_digest"]:
         yield f"entry {entry.sequence}: what review {review.pk} was decided on was changed afterwards"
+
+
+def _seal_problems() -> Iterator[str]:
+    """Blind decisions that are not what was sealed; never what they say."""
+    entries = AuditEntry.objects.filter(action=BLIND).order_by("sequence")
+    recorded, last = 0, 0
+    while chunk := list(entries.filter(sequence__gt=last)[:CHUNK]):
+        given = BlindDecision.objects.in_bulk([entry.after.get("seal") for entry in chunk], field_name="seal")
+        for entry in chunk:
+            stored = given.get(entry.after.get("seal"))
+            if stored is None:
+                yield f"entry {entry.sequence}: the blind decision it records is gone"
+            elif seal_of(stored) != stored.seal or stored.reviewer_id != entry.actor_id:
+                yield f"entry {entry.sequence}: blind decision {stored.pk} is no longer what was sealed"
+        recorded, last = recorded + len(chunk), chunk[-1].sequence
+    stored_ones = BlindDecision.objects.count()
+    if stored_ones > recorded:
+        yield f"{stored_ones - recorded} of {stored_ones} blind decisions have no entry in the log"
 
 
 def _status_problems() -> Iterator[str]:

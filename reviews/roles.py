@@ -16,6 +16,7 @@ WORK_QUEUE = "reviews.change_queueentry"
 MANAGE_QUEUE = "reviews.manage_queue"
 SEE_TOKENS = "reviews.view_apitoken"
 MANAGE_TOKENS = "reviews.change_apitoken"
+SET_POLICY = "reviews.add_reviewpolicy"
 
 _SEES = (
     "twins.view_twin",
@@ -44,6 +45,8 @@ _SEES = (
     "reviews.view_review",
     "reviews.view_queueentry",
     "reviews.view_auditentry",
+    "reviews.view_reviewpolicy",
+    "reviews.view_doublereview",
 )
 # Reading the cases of a holdout: who writes agents and scenarios is kept from them.
 _HOLDOUTS = ("scenarios.view_holdout_details",)
@@ -76,6 +79,7 @@ _MANAGES = (
     MANAGE_QUEUE,
     SEE_TOKENS,
     MANAGE_TOKENS,
+    SET_POLICY,
     "auth.add_user",
     "auth.change_user",
     "auth.delete_user",

@@ -54,6 +54,10 @@ STATUSES: dict[type[Exception], int] = {
     review_errors.NotInForceError: 409,
     review_errors.EntryTakenError: 409,
     review_errors.EntryClosedError: 409,
+    review_errors.EntryUndecidedError: 409,
+    review_errors.EntryNotForYouError: 409,
+    review_errors.AlreadyDecidedError: 409,
+    review_errors.StalePolicyError: 409,
     review_errors.TokenRefusedError: 401,
     review_errors.AuditLogError: 500,
 }

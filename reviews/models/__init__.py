@@ -2,18 +2,26 @@
 
 from reviews.models.audit import AuditEntry, AuditHead
 from reviews.models.decisions import Decision, Review
-from reviews.models.queue import QueueEntry, QueueReason, QueueState, queue_reasons
+from reviews.models.double import UNSETTLED, BlindDecision, DoubleReview, DoubleReviewState
+from reviews.models.policy import ReviewPolicy
+from reviews.models.queue import QueueEntry, QueueReason, QueueState, QueueSubject, queue_reasons
 from reviews.models.tokens import ApiToken, Scope
 
 __all__ = [
+    "UNSETTLED",
     "ApiToken",
     "AuditEntry",
     "AuditHead",
+    "BlindDecision",
     "Decision",
+    "DoubleReview",
+    "DoubleReviewState",
     "QueueEntry",
     "QueueReason",
     "QueueState",
+    "QueueSubject",
     "Review",
+    "ReviewPolicy",
     "Scope",
     "queue_reasons",
 ]

@@ -16,6 +16,13 @@ class QueueReason(models.TextChoices):
     CONTRADICTION = "CONTRADICTION", "The claim is contradicted by the records"
     INCOMPLETE = "INCOMPLETE", "The case could not be compared"
     FLAGGED = "FLAGGED", "Flagged by a person"
+    JUDGE_ERROR = "JUDGE_ERROR", "A judge could not answer"
+    JUDGE_SKIPPED = "JUDGE_SKIPPED", "No judge was asked"
+    UNCALIBRATED_CRITICAL = "UNCALIBRATED_CRITICAL", "An uncalibrated judge on a critical check"
+    LOW_CONFIDENCE = "LOW_CONFIDENCE", "A judge that was not sure"
+    SAMPLE = "SAMPLE", "A sample of passing verdicts"
+    SECOND_REVIEW = "SECOND_REVIEW", "Two reviewers are asked for"
+    SPLIT = "SPLIT", "Two reviewers disagree"
 
 
 class QueueState(models.TextChoices):
@@ -132,3 +139,21 @@ class QueueEntry(models.Model):
 
     def is_held_by(self, user: AbstractBaseUser, now: datetime) -> bool:
         return self.is_held(now) and self.reserved_by_id == user.pk
+
+
+class QueueSubject(models.Model):
+    """One of the results that an entry is about, where its reason names them."""
+
+    entry = models.ForeignKey(QueueEntry, on_delete=models.PROTECT, related_name="subjects", db_index=False)
+    result = models.ForeignKey(
+        "evaluations.ExpectationResult", on_delete=models.PROTECT, related_name="queue_subjects"
+    )
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["entry", "result"], name="queue_subject_is_named_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"result {self.result_id} of entry {self.entry_id}"

@@ -5,6 +5,7 @@ Pages, API, admin actions and commands call these and nothing else, so every pat
 
 from reviews.services.deciding import BulkOutcome, override_result, override_results, withdraw_review
 from reviews.services.outlook import explain_effect, explain_withdrawal, latest_review_ids, refusals
+from reviews.services.policies import current_policy, set_policy
 from reviews.services.progress import (
     QueueOverview,
     ReviewerProgress,
@@ -22,6 +23,7 @@ __all__ = [
     "assign",
     "close_entry",
     "create_token",
+    "current_policy",
     "explain_effect",
     "explain_withdrawal",
     "flag_case",
@@ -36,5 +38,6 @@ __all__ = [
     "reserve",
     "reserve_next",
     "revoke_token",
+    "set_policy",
     "withdraw_review",
 ]

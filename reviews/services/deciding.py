@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
-from evaluations.models import ExpectationResult, PairedCase
+from evaluations.models import ExpectationResult
 from evaluations.services.effective import lock_pair_of, set_effective_status
 from reviews import audit
 from reviews.errors import (
+    AlreadyDecidedError,
     FormTokenError,
     InvalidInputError,
     NotFoundError,
@@ -28,12 +28,13 @@ from reviews.errors import (
     ReviewError,
 )
 from reviews.evidence import evidence_digest
-from reviews.models import Decision, QueueEntry, QueueReason, Review
+from reviews.models import BlindDecision, Decision, Review
 from reviews.reconciling import OVERRIDDEN, WITHDRAWN
 from reviews.roles import DECIDE, require
-from reviews.services import needs
+from reviews.services import blind, needs
 from reviews.services.outlook import refusals
-from reviews.services.queueing import close_locked
+from reviews.services.settling import give_up_what_is_for_others, lock_entries, settle_queue
+from reviews.services.wanted import Wanted, label_of
 from reviews.texts import clean_note
 
 
@@ -47,15 +48,18 @@ def override_result(
     form_token: str | uuid.UUID | None = None,
     via: str | None = None,
     token_name: str = "",
-) -> Review:
+) -> Review | BlindDecision:
     """Decide PASS or FAIL on one result; case, comparison class and totals follow in the same transaction.
+
+    Where the review policy asks for two reviewers nothing follows until both have decided: the first one's
+    decision is kept under seal and answered as a BlindDecision (`reviews.services.blind`).
 
     `seen_review_id` is the id of the latest review of this result that its author saw, 0 for none.
     `form_token` is one UUID per form shown: the same decision sent again under it answers the same review.
     Queue entries of the case for which nothing remains undecided are closed, and those this person holds.
 
     Raises NotAllowedError, InvalidInputError (decision, note, form_token, seen_review_id), NotFoundError,
-    NotReviewableError, ReviewConflict, FormTokenError. Nothing is changed then.
+    NotReviewableError, ReviewConflict, FormTokenError, AlreadyDecidedError. Nothing is changed then.
     """
     require(actor, DECIDE, "override a result")
     if decision not in (Decision.PASS, Decision.FAIL):
@@ -64,21 +68,11 @@ def override_result(
     token = _token(form_token)
     with transaction.atomic():
         result = _locked_result(result_id)
-        if repeated := _repeated(token, result, actor, decision, note):
-            return repeated
+        wanted = Wanted(result, None, decision, decision, note, actor, token, via, token_name)
+        if made := _made_before(wanted):
+            return made
         _refuse_if_not_reviewable(result)
-        latest = _latest(result, seen_review_id)
-        return _decide(
-            result,
-            latest,
-            decision=decision,
-            status=decision,
-            note=note,
-            actor=actor,
-            form_token=token,
-            via=via,
-            token_name=token_name,
-        )
+        return _recorded(replace(wanted, latest=_latest(result, seen_review_id)))
 
 
 def withdraw_review(
@@ -90,7 +84,7 @@ def withdraw_review(
     form_token: str | uuid.UUID | None = None,
     via: str | None = None,
     token_name: str = "",
-) -> Review:
+) -> Review | BlindDecision:
     """Take back the review that counts. The one before it counts again, or the measured status.
 
     Any reviewer may: a withdrawal stands under its own author's name. Raises as `override_result` does, and
@@ -104,32 +98,23 @@ def withdraw_review(
         raise NotFoundError(f"There is no review {review_id}.")
     with transaction.atomic():
         result = _locked_result(found)
-        if repeated := _repeated(token, result, actor, Decision.WITHDRAWN, note):
-            return repeated
+        wanted = Wanted(result, None, Decision.WITHDRAWN, "", note, actor, token, via, token_name)
+        if made := _made_before(wanted):
+            return made
         _refuse_if_not_reviewable(result)
         latest = _latest(result, seen_review_id)
         standing = list(result.reviews.standing().order_by("-id")[:2])
         if not standing or standing[0].pk != review_id:
             raise NotInForceError("Only the review that counts now can be withdrawn; this one does not.")
-        return _decide(
-            result,
-            latest,
-            decision=Decision.WITHDRAWN,
-            status=standing[1].decision if len(standing) == 2 else result.status,
-            note=note,
-            actor=actor,
-            form_token=token,
-            via=via,
-            token_name=token_name,
-            withdraws=standing[0],
-        )
+        status = standing[1].decision if len(standing) == 2 else result.status
+        return _recorded(replace(wanted, latest=latest, status=status, withdraws=standing[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
     """`refused` pairs the id of a result with what spoke against it."""
 
-    done: tuple[Review, ...]
+    done: tuple[Review | BlindDecision, ...]
     refused: tuple[tuple[int, ReviewError], ...]
 
 
@@ -149,7 +134,7 @@ def override_results(
 
     Raises NotAllowedError and InvalidInputError at once, because these hold for all of them.
     """
-    done: list[Review] = []
+    done: list[Review | BlindDecision] = []
     refused: list[tuple[int, ReviewError]] = []
     for result_id, seen_review_id in results:
         try:
@@ -162,79 +147,72 @@ def override_results(
                 actor=actor,
                 via=via,
             )
-        except (NotFoundError, NotReviewableError, ReviewConflict, FormTokenError) as refusal:
+        except (
+            NotFoundError,
+            NotReviewableError,
+            ReviewConflict,
+            FormTokenError,
+            AlreadyDecidedError,
+        ) as refusal:
             refused.append((result_id, refusal))
         else:
             done.append(review)
     return BulkOutcome(tuple(done), tuple(refused))
 
 
-def _decide(
-    result: ExpectationResult,
-    latest: Review | None,
-    *,
-    decision: str,
-    status: str,
-    note: str,
-    actor: Any,
-    form_token: uuid.UUID,
-    via: str | None,
-    token_name: str,
-    withdraws: Review | None = None,
-) -> Review:
-    pair = result.case.pair
+def _recorded(wanted: Wanted) -> Review | BlindDecision:
+    """The decision as a review, or under seal where two people must decide; the queue follows."""
+    pair = wanted.result.case.pair
     # Locked before the log is appended to: see the module's text on order.
-    entries = list(QueueEntry.objects.select_for_update(of=("self",)).open().filter(pair=pair))
-    status_before = result.effective_status
+    lock_entries(pair)
+    round_ = blind.round_for(wanted.result)
+    made = _decided(wanted) if round_ is None else blind.decide(round_, wanted, _decided)
+    if isinstance(made, BlindDecision):
+        settle_queue(pair, actor=wanted.actor, note=blind.UNDER_SEAL, via=wanted.via)
+        give_up_what_is_for_others(pair, actor=wanted.actor, via=wanted.via)
+        return made
+    pair.refresh_from_db(fields=["classification", "class_rank", "reason"])
+    if made.is_withdrawal:
+        needs.reopen(pair, wanted.result, wanted.result.case.run.side)
+    settle_queue(
+        pair,
+        actor=wanted.actor,
+        note=f"Decided by review {made.pk}.",
+        via=wanted.via,
+        looked=not made.is_withdrawal,
+    )
+    return made
+
+
+def _decided(wanted: Wanted) -> Review:
+    """The review, what follows from it, and its record."""
+    result, latest = wanted.result, wanted.latest
     review = Review.objects.create(
         result=result,
         number=latest.number + 1 if latest else 1,
-        reviewer=actor,
-        decision=decision,
-        note=note,
+        reviewer=wanted.actor,
+        decision=wanted.decision,
+        note=wanted.note,
         replaces=latest,
-        withdraws=withdraws,
-        status_before=status_before,
-        status_after=status,
-        form_token=form_token,
-        token_name=token_name,
+        withdraws=wanted.withdraws,
+        status_before=result.effective_status,
+        status_after=wanted.status,
+        form_token=wanted.form_token,
+        token_name=wanted.token_name,
     )
-    effect = set_effective_status(result=result, status=status)
+    effect = set_effective_status(result=result, status=wanted.status)
     audit.record(
-        action=WITHDRAWN if withdraws else OVERRIDDEN,
+        action=WITHDRAWN if wanted.withdraws else OVERRIDDEN,
         subject_type="result",
         subject_id=result.pk,
-        subject_label=_label(result),
-        actor=actor,
-        via=via,
+        subject_label=label_of(result),
+        actor=wanted.actor,
+        via=wanted.via,
         before=effect.before.to_json() | {"review": latest.pk if latest else None},
-        after=effect.after.to_json() | {"review": review.pk, "decision": decision} | _evidence(result),
-        note=note,
+        after=effect.after.to_json() | {"review": review.pk, "decision": wanted.decision} | _evidence(result),
+        note=wanted.note,
     )
-    _settle_queue(pair, result, entries, review, via)
     return review
-
-
-def _settle_queue(
-    pair: PairedCase, result: ExpectationResult, entries: list[QueueEntry], review: Review, via: str | None
-) -> None:
-    """Close what this decision settled; open again what a withdrawal unsettled."""
-    pair.refresh_from_db(fields=["classification", "class_rank", "reason"])
-    if review.is_withdrawal:
-        needs.reopen(pair, result, result.case.run.side)
-    open_reasons = needs.undecided(pair.pk)
-    now = timezone.now()
-    for entry in entries:
-        # A contradiction or a flag asks for a look at the whole case: whoever took it has looked by deciding.
-        by_hand = entry.reason not in (
-            QueueReason.ERROR,
-            QueueReason.SKIPPED_CRITICAL,
-            QueueReason.INCOMPLETE,
-        )
-        looked = not review.is_withdrawal and entry.is_held_by(review.reviewer, now)
-        if looked if by_hand else entry.reason not in open_reasons:
-            entry.pair = pair
-            close_locked(entry, review.reviewer, f"Decided by review {review.pk}.", now, via)
 
 
 def _locked_result(result_id: int) -> ExpectationResult:
@@ -257,16 +235,13 @@ def _locked_result(result_id: int) -> ExpectationResult:
     return rows.defer("case__answer", *contents).get(pk=result_id)
 
 
-def _repeated(
-    token: uuid.UUID, result: ExpectationResult, actor: Any, decision: str, note: str
-) -> Review | None:
-    """The review this form already made. Under the token of another decision nothing is decided."""
-    stored = Review.objects.filter(form_token=token).first()
-    if stored is None:
-        return None
-    made = (stored.result_id, stored.reviewer_id, stored.decision, stored.note)
-    if made != (result.pk, actor.pk, decision, note):
-        raise FormTokenError("This form was already sent with another decision. Open the case again.")
+def _made_before(wanted: Wanted) -> Review | BlindDecision | None:
+    """What this form already made. Under the token of another decision nothing is decided."""
+    if (made := blind.made_before(wanted)) is not None:
+        return made
+    stored = Review.objects.filter(form_token=wanted.form_token).first()
+    if stored is not None:
+        wanted.refuse_if_other(stored.result_id, stored)
     return stored
 
 
@@ -297,12 +272,6 @@ def _token(form_token: str | uuid.UUID | None) -> uuid.UUID:
         return uuid.UUID(form_token)
     except ValueError:
         raise InvalidInputError("form_token", "This form cannot be used. Open the case again.") from None
-
-
-def _label(result: ExpectationResult) -> str:
-    case = result.case
-    side = case.run.side.lower()
-    return f"{result.expectation_id} of {case.pair}, {side}, comparison {case.pair.comparison_id}"
 
 
 def _evidence(result: ExpectationResult) -> dict[str, Any]:

@@ -12,8 +12,15 @@ from django.utils import timezone
 
 from evaluations.models import PairedCase
 from reviews import audit
-from reviews.errors import EntryClosedError, EntryTakenError, InvalidInputError, NotFoundError
-from reviews.models import QueueEntry, QueueReason, QueueState
+from reviews.errors import (
+    EntryClosedError,
+    EntryNotForYouError,
+    EntryTakenError,
+    EntryUndecidedError,
+    InvalidInputError,
+    NotFoundError,
+)
+from reviews.models import DoubleReview, QueueEntry, QueueReason, QueueState
 from reviews.querysets import QueueQuerySet
 from reviews.roles import DECIDE, FLAG, MANAGE_QUEUE, WORK_QUEUE, require
 from reviews.services.needs import priority_of
@@ -88,7 +95,8 @@ def reserve_next(
 def reserve(*, entry_id: int, actor: Any, now: datetime | None = None) -> QueueEntry:
     """Reserve this entry for 30 minutes, giving up any other one the person holds.
 
-    Raises NotFoundError, EntryClosedError, EntryTakenError (somebody else's reservation still runs).
+    Raises NotFoundError, EntryClosedError, EntryTakenError (somebody else's reservation still runs),
+    EntryNotForYouError (another reviewer must go on with it).
     """
     require(actor, WORK_QUEUE, "take cases from the queue")
     now = now or timezone.now()
@@ -96,6 +104,8 @@ def reserve(*, entry_id: int, actor: Any, now: datetime | None = None) -> QueueE
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=actor.pk)
         entry = _open_entry(entry_id)
         _refuse_if_held_by_another(entry, actor, now)
+        if not _is_left_for(entry, actor):
+            raise EntryNotForYouError("You have decided all that is yours here; another reviewer goes on.")
         for other in _locked().open().held(now).filter(reserved_by=actor).exclude(pk=entry.pk):
             _free(other)
         return _reserve(entry, actor, now)
@@ -135,6 +145,8 @@ def assign(
         entry = _open_entry(entry_id)
         if not actor.has_perm(MANAGE_QUEUE):
             _refuse_if_held_by_another(entry, actor, now)
+        if assignee is not None and not _is_left_for(entry, assignee):
+            raise InvalidInputError("assignee", "They have decided already; choose another reviewer.")
         if entry.assigned_to_id == (assignee and assignee.pk):
             return entry
         before = entry.assigned_to
@@ -152,7 +164,8 @@ def close_entry(
 ) -> QueueEntry:
     """Close an entry without an override, saying why. The verdicts stay as they are.
 
-    Raises EntryClosedError, EntryTakenError, InvalidInputError("note").
+    Raises EntryClosedError, EntryTakenError, InvalidInputError("note"), EntryUndecidedError: where a reviewer
+    has decided under seal, the others must decide too.
     """
     require(actor, DECIDE, "close a queue entry")
     note = clean_note(note)
@@ -161,6 +174,8 @@ def close_entry(
         entry = _open_entry(entry_id)
         if not actor.has_perm(MANAGE_QUEUE):
             _refuse_if_held_by_another(entry, actor, now)
+        if _waits_for_reviewers(entry):
+            raise EntryUndecidedError("A reviewer has decided here. It ends when the others have, too.")
         close_locked(entry, actor, note, now, via)
     return entry
 
@@ -205,6 +220,26 @@ def close_replaced(pair_ids: Sequence[int], *, actor: Any, via: str | None = Non
             after={"count": len(closed), "entries": closed[:IDS_AT_ONCE]},
         )
     return len(closed)
+
+
+def hand_over(entry: QueueEntry, actor: Any, via: str | None) -> None:
+    """Give up what the actor holds of an entry whose row this transaction holds, and what they were given."""
+    if entry.reserved_by_id == actor.pk:
+        _free(entry)
+    if entry.assigned_to_id == actor.pk:
+        entry.assigned_to = None
+        entry.save(update_fields=["assigned_to"])
+        _record("entry_assigned", entry, actor, via, before=_assigned(actor), after=_assigned(None))
+
+
+def _is_left_for(entry: QueueEntry, person: Any) -> bool:
+    return QueueEntry.objects.left_for(person.pk).filter(pk=entry.pk).exists()
+
+
+def _waits_for_reviewers(entry: QueueEntry) -> bool:
+    if entry.reason not in (QueueReason.SECOND_REVIEW, QueueReason.SPLIT):
+        return False
+    return DoubleReview.objects.unsettled().filter(result__case__pair=entry.pair_id).exists()
 
 
 def _locked() -> QueueQuerySet:

@@ -18,7 +18,7 @@ from agenttwin_site.kept_forms import typed_by
 from evaluations.models import PairedCase
 from reviews import services
 from reviews.models import QueueEntry, Review
-from reviews.services.needs import fill_queue
+from reviews.services.filling import fill_queue
 from tests.pages.case_data import (
     NOTE,
     concluded,

@@ -391,6 +391,7 @@ def test_the_effect_of_a_withdrawal_is_said_too(ann):
 def test_refusals_name_every_result_that_is_closed_and_query_nothing(ann, django_assert_num_queries):
     pair = paired({"a": "PASS"}, {"a": "PASS", "agentRun": "FAIL"})
     case = result_of(pair, "a").case
+    case.pair = pair
     results, comparison = list(case.results.all()), pair.comparison
     with django_assert_num_queries(0):
         closed = services.refusals(case, results, comparison)

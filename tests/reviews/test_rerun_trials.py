@@ -13,7 +13,7 @@ from evaluations.services.rerunning import rerun_trials
 from reviews.errors import NotReviewableError
 from reviews.models import AuditEntry, QueueEntry
 from reviews.services import override_result
-from reviews.services.needs import fill_queue
+from reviews.services.filling import fill_queue
 from reviews.services.queueing import close_entry, flag_case
 from tests.models import factories
 from tests.reviews.conftest import NOTE, paired, person, result_of
