@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evaluations.views import comparisons, downloads, starting
+from evaluations.views import calibrations, comparisons, criteria, downloads, labelling, starting
 
 app_name = "evaluations"
 urlpatterns = [
@@ -12,4 +12,23 @@ urlpatterns = [
     path("comparisons/<int:pk>/progress/", comparisons.comparison_progress, name="comparison_progress"),
     path("comparisons/<int:pk>/cancel/", comparisons.comparison_cancel, name="comparison_cancel"),
     path("comparisons/<int:pk>/report.<str:format>", downloads.comparison_report, name="comparison_report"),
+    path("judges/", criteria.criterion_list, name="criterion_list"),
+    path("judges/new/", criteria.criterion_edit, name="criterion_new"),
+    path("judges/import/", criteria.examples_import, name="examples_import"),
+    path("judges/criteria/<str:name>/", criteria.criterion_detail, name="criterion"),
+    path("judges/criteria/<str:name>/rubric/", criteria.criterion_edit, name="criterion_edit"),
+    path("judges/criteria/<str:name>/import/", criteria.examples_import, name="criterion_import"),
+    path("judges/criteria/<str:name>/carry-over/", criteria.examples_carry_over, name="examples_carry_over"),
+    path("judges/criteria/<str:name>/look/", criteria.look_on, name="look_on"),
+    path("judges/criteria/<str:name>/label/", labelling.label, name="label"),
+    path("judges/criteria/<str:name>/label/undo/", labelling.undo, name="label_undo"),
+    path("judges/criteria/<str:name>/examples/", labelling.example_list, name="example_list"),
+    path("judges/criteria/<str:name>/calibrate/", calibrations.calibrate, name="calibrate"),
+    path("judges/examples/<int:pk>/", labelling.example_detail, name="example"),
+    path("judges/calibrations/<int:pk>/", calibrations.calibration_detail, name="calibration"),
+    path(
+        "judges/calibrations/<int:pk>/progress/",
+        calibrations.calibration_progress,
+        name="calibration_progress",
+    ),
 ]

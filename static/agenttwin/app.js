@@ -1,7 +1,7 @@
 /* AgentTwin's own script: keyboard, drafts, focus and announcements. Every page works without it.
 
    Markup speaks, this file only listens:
-   data-key="o"            the key that presses this link, button or summary
+   data-key="o"            the key that presses this link, button or summary; several with blanks between
    data-key-label="…"      what the key list calls it (without one: the element's own text)
    data-nav-list           a list whose data-nav-item links or summaries j and k walk through
    data-draft="name"       a field whose text survives a lost session in this tab
@@ -41,9 +41,13 @@
     return focused || lists[0] || null;
   }
 
+  function keysOf(element) {
+    return element.getAttribute("data-key").split(" ");
+  }
+
   function keyElement(key) {
     return all(document, "[data-key]").filter(function (element) {
-      return element.getAttribute("data-key") === key && visible(element);
+      return keysOf(element).indexOf(key) >= 0 && visible(element);
     })[0];
   }
 
@@ -94,10 +98,10 @@
     }
     var seen = {};
     all(document, "[data-key]").filter(visible).forEach(function (element) {
-      var key = element.getAttribute("data-key");
-      if (seen[key]) return;
-      seen[key] = true;
-      rows.push([key, element.getAttribute("data-key-label") || element.textContent.trim()]);
+      var keys = element.getAttribute("data-key");
+      if (seen[keys]) return;
+      seen[keys] = true;
+      rows.push([keys, element.getAttribute("data-key-label") || element.textContent.trim()]);
     });
     rows.push(["?", "this list"]);
     return rows;
@@ -110,9 +114,11 @@
     rows.textContent = "";
     keyRows().forEach(function (row) {
       var term = document.createElement("dt");
-      var key = document.createElement("kbd");
-      key.textContent = row[0];
-      term.appendChild(key);
+      row[0].split(" ").forEach(function (name) {
+        var key = document.createElement("kbd");
+        key.textContent = name;
+        term.appendChild(key);
+      });
       var meaning = document.createElement("dd");
       meaning.textContent = row[1];
       rows.appendChild(term);
