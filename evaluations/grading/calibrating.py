@@ -79,14 +79,14 @@ def _missing(agreement: Agreement) -> Iterable[str]:
     total, share, kappa = agreement.total, agreement.share, agreement.kappa
     if total < LEAST_EXAMPLES:
         verb = "is" if total == 1 else "are"
-        yield f"{plural(total, 'labelled example')} {verb} fewer than {LEAST_EXAMPLES}"
+        yield f"{plural(total, 'example')} {verb} labelled ({LEAST_EXAMPLES} are needed)"
     if share is not None and share < LEAST_SHARE:
-        agreed = f"{agreement.agreed} of {total}"
-        yield f"it agrees with people on {percent(share)} ({agreed}), less than {percent(LEAST_SHARE)}"
+        agreed = f"{agreement.agreed} of {plural(total, 'example')}"
+        yield f"it agrees with people on {agreed} ({percent(share)}; {percent(LEAST_SHARE)} is needed)"
     if kappa is None:
         yield f"kappa is undefined ({_why_undefined(agreement)})"
     elif kappa < LEAST_KAPPA:
-        yield f"kappa is {two_places(kappa)}, less than {two_places(LEAST_KAPPA)}"
+        yield f"kappa is {two_places(kappa)} ({two_places(LEAST_KAPPA)} is needed)"
 
 
 def _why_undefined(agreement: Agreement) -> str:

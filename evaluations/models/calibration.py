@@ -344,3 +344,12 @@ class CalibrationResult(models.Model):
 
     def __str__(self) -> str:
         return f"example {self.position + 1} of calibration {self.calibration_id}"
+
+    @property
+    def told_labels(self) -> str:
+        """Who labelled it; and what each said, where they differ."""
+        says = {one["label"] for one in self.labels}
+        words = [
+            one["person"] if len(says) == 1 else f"{one['person']} {one['label']}" for one in self.labels
+        ]
+        return ", ".join(words)

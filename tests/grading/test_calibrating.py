@@ -43,21 +43,21 @@ def test_twenty_examples_at_eighty_percent_are_just_enough() -> None:
 def test_nineteen_examples_are_too_few_however_well_they_agree() -> None:
     decision = decide(agreement(10, 9))
     assert not decision.is_calibrated
-    assert decision.sentence == "Not calibrated, because 19 labelled examples are fewer than 20."
+    assert decision.sentence == "Not calibrated, because 19 examples are labelled (20 are needed)."
 
 
 def test_a_little_less_than_eighty_percent_is_not_rounded_up() -> None:
     """199 of 250 is 79.6%."""
     decision = decide(agreement(100, 99, too_strict=25, too_lax=26))
     assert not decision.is_calibrated
-    assert "79% (199 of 250), less than 80%" in decision.sentence
+    assert "199 of 250 examples (79%; 80% is needed)" in decision.sentence
 
 
 def test_high_agreement_by_chance_is_not_enough() -> None:
     """18 of 20 agree, but nearly everything is a pass: kappa is below 0."""
     decision = decide(agreement(18, 0, too_strict=1, too_lax=1))
     assert not decision.is_calibrated
-    assert decision.sentence == "Not calibrated, because kappa is -0.06, less than 0.60."
+    assert decision.sentence == "Not calibrated, because kappa is -0.06 (0.60 is needed)."
 
 
 def test_twenty_passes_of_everyone_are_undefined_and_not_calibrated() -> None:
@@ -71,12 +71,12 @@ def test_twenty_passes_of_everyone_are_undefined_and_not_calibrated() -> None:
     [
         (
             agreement(0, 0),
-            "Not calibrated, because 0 labelled examples are fewer than 20 and kappa is undefined "
+            "Not calibrated, because 0 examples are labelled (20 are needed) and kappa is undefined "
             "(it takes two examples at least).",
         ),
         (
             agreement(1, 0),
-            "Not calibrated, because 1 labelled example is fewer than 20 and kappa is undefined "
+            "Not calibrated, because 1 example is labelled (20 are needed) and kappa is undefined "
             "(it takes two examples at least).",
         ),
     ],
@@ -90,7 +90,7 @@ def test_an_error_of_the_judge_counts_as_a_disagreement() -> None:
     assert decide(agreement(8, 8, too_strict=2, too_lax=2)).is_calibrated
     decision = decide(agreement(8, 8, too_strict=2, too_lax=2, errors=1))
     assert not decision.is_calibrated
-    assert "76% (16 of 21)" in decision.sentence
+    assert "16 of 21 examples (76%; 80% is needed)" in decision.sentence
 
 
 def test_a_judge_that_only_errs_agrees_with_nobody() -> None:

@@ -224,7 +224,7 @@ def completed_calibration(of: CriterionVersion | None = None, **fields: Any) -> 
         "agreed": 1,
         "errors": 0,
         "is_calibrated": False,
-        "decision": "Not calibrated, because 1 labelled example is fewer than 20.",
+        "decision": "Not calibrated, because 1 example is labelled (20 are needed).",
         "finished_at": timezone.now(),
         **fields,
     }

@@ -21,6 +21,7 @@ from evaluations.errors import EvaluationError
 from evaluations.models import Comparison, PairedCase
 from evaluations.services.agents import save_agent
 from evaluations.services.comparisons import start_comparison
+from evaluations.services.demo_examples import calibrate_fake, files_in, load_labelled
 from evaluations.services.waiting import is_open, run_here
 from scenarios.services import save_scenario
 from scenarios.services.datasets import save_dataset
@@ -40,6 +41,8 @@ class Demo:
     agent: str
     dataset: str
     pairs: tuple[tuple[str, str], ...]
+    # Below demo/: examples that people labelled, for the judge of this demo to be held against.
+    labelled: str = ""
 
     @property
     def name(self) -> str:
@@ -68,6 +71,7 @@ DEMOS = (
         agent="support-refund-agent",
         dataset="refund-regression-suite",
         pairs=(("1.2.4", "1.3.0"), ("1.3.0", "1.3.1"), ("1.2.4", "1.3.1")),
+        labelled="labelled",
     ),
     Demo(
         folder="approved_refunds",
@@ -110,6 +114,8 @@ class Command(BaseCommand):
                 if options["demo"] and demo.name not in options["demo"]:
                     continue
                 self._load(demo)
+                if demo.labelled:
+                    self._calibrate(Path(settings.BASE_DIR) / "demo" / demo.labelled)
                 if not options["no_comparisons"]:
                     for baseline, candidate in demo.pairs:
                         self._compare(demo, baseline, candidate)
@@ -135,6 +141,16 @@ class Command(BaseCommand):
         self.stdout.write(f"demo/{demo.folder}: {len(new) or 'no'} new {documents}, {known} already known")
         for name in new:
             self.stdout.write(f"  new: {name}")
+
+    def _calibrate(self, folder: Path) -> None:
+        for path in files_in(folder):
+            loaded = load_labelled(path)
+            made = f"{loaded.examples or 'no'} new examples, {loaded.labels or 'no'} new labels"
+            self.stdout.write(f"{loaded.version}: {made}")
+            calibration = calibrate_fake(loaded.version, here=not broker_is_configured())
+            if calibration is not None:
+                told = calibration.decision or "left to the workers"
+                self.stdout.write(f"calibration {calibration.pk} of {calibration.judge_label}: {told}")
 
     def _compare(self, demo: Demo, baseline: str, candidate: str) -> None:
         has_workers = broker_is_configured()
