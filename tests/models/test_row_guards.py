@@ -55,7 +55,7 @@ WRITTEN_ONCE = [
     ("evaluations_gatedecision", factories.gate_decision, "content"),
     ("evaluations_gatedecision", factories.gate_decision, "outcome"),
     ("evaluations_gateoverride", factories.gate_override, "reason"),
-    ("evaluations_gateoverride", factories.gate_override, "expires_at"),
+    ("evaluations_gateoverride", factories.gate_override, "ticket"),
     ("evaluations_calibrationresult", lambda: factories.completed_calibration().results.get(), "reason"),
 ]
 
