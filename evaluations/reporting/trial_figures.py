@@ -32,6 +32,11 @@ def shown_ks(trials: int) -> list[int]:
     return [k for k in (*range(1, _NAMED + 1), *_FEWER) if k < trials] + ([trials] if trials else [])
 
 
+def usual_k(trials: int) -> int:
+    """The k that is told first: 3, or fewer where no task has so many trials."""
+    return max(1, min(3, trials))
+
+
 def figures_object(statistics: ComparisonStatistics, rates: CostRates = NO_RATES) -> dict[str, Any]:
     """Everything, with null where a figure is not available. The suite's means stand before its tasks."""
     return {
@@ -141,8 +146,8 @@ def figures_lines(statistics: ComparisonStatistics, most_tasks: int | None = Non
     Of more than `most_tasks` the worst are told, and how many are not.
     """
     told = statistics.tasks[:most_tasks]
-    k = min(3, statistics.fewest_trials)
-    yield f"trials: pass rate (passed of all, 95% interval), pass@{k} and pass^{k}"
+    k = usual_k(statistics.most_trials)
+    yield f"trials: passed of all with its 95% interval; pass@{k}: one of {k} passes; pass^{k}: all {k} do"
     width = max([len("mean over tasks"), *(len(task.scenario) for task in told)])
     for side in statistics.sides:
         means = (
@@ -150,10 +155,8 @@ def figures_lines(statistics: ComparisonStatistics, most_tasks: int | None = Non
             statistics.mean_pass_at_k(side, k),
             statistics.mean_pass_hat_k(side, k),
         )
-        rate, at_k, hat_k = (rate_words(mean.value) for mean in means)
-        missing = means[0].tasks - means[0].available
-        without = f" ({missing} of {means[0].tasks} tasks without a figure)" if missing else ""
-        yield f"  {'mean over tasks':<{width}}  {_key(side):<9}  {rate}, {at_k}, {hat_k}{without}"
+        rate, at_k, hat_k = (_mean_words(mean) for mean in means)
+        yield f"  {'mean over tasks':<{width}}  {_key(side):<9}  {rate}, pass@{k} {at_k}, pass^{k} {hat_k}"
     for task in told:
         for number, side in enumerate(statistics.sides):
             name = task.scenario if number == 0 else ""
@@ -174,8 +177,14 @@ def _side_line(trials: TaskTrials, k: int) -> str:
     if interval is None:
         return f"{rate_words(None)} ({counts})"
     between = f"{rate_words(interval.low)} to {rate_words(interval.high)}"
-    figures = f"{rate_words(trials.pass_at_k(k))}, {rate_words(trials.pass_hat_k(k))}"
+    figures = f"pass@{k} {rate_words(trials.pass_at_k(k))}, pass^{k} {rate_words(trials.pass_hat_k(k))}"
     return f"{rate_words(trials.pass_rate)} ({counts}, {between}), {figures}"
+
+
+def _mean_words(mean: SuiteMean) -> str:
+    if mean.complete or not mean.tasks:
+        return rate_words(mean.value)
+    return f"{rate_words(None)} ({mean.available} of {mean.tasks} tasks have it)"
 
 
 def _paired_lines(statistics: ComparisonStatistics) -> Iterator[str]:

@@ -174,11 +174,6 @@ class ComparisonStatistics:
     def most_trials(self) -> int:
         return max((trials.n for side in self.sides for trials in self._trials(side)), default=0)
 
-    @property
-    def fewest_trials(self) -> int:
-        """The largest k for which every task can have a figure."""
-        return min((trials.n for side in self.sides for trials in self._trials(side)), default=0)
-
     def _trials(self, side: str) -> list[TaskTrials]:
         return [task.sides[side].trials for task in self.tasks if side in task.sides]
 
