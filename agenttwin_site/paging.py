@@ -28,8 +28,9 @@ class Page:
 def keyset_page(queryset: QuerySet[Any], *, keys: Sequence[str], query: QueryDict, size: int) -> Page:
     """The page of `queryset` that `query` (`after=` or `before=`) points at: one database query.
 
-    `keys` are attribute names that order the rows, together unique; "-name" descends. Values must be
-    whole numbers. A cursor that cannot be read is the first page: an old address still shows something.
+    `keys` name the attributes (the entries, where rows are dictionaries) that order the rows, together
+    unique; "-name" descends. Values must be whole numbers. A cursor that cannot be read is the first page: an
+    old address still shows something.
     """
     after, before = _decoded(query.get("after"), len(keys)), _decoded(query.get("before"), len(keys))
     backwards = before is not None and after is None
@@ -59,8 +60,7 @@ def is_cursor(text: str, *, keys: Sequence[str]) -> bool:
 
 def _beyond(order: Sequence[str], cursor: Sequence[int]) -> Q:
     """Rows after `cursor` in `order`: (a, b) > (x, y) is a > x, or a = x and b > y."""
-    condition = Q(pk__in=[])
-    equal = Q()
+    condition, equal = Q(), Q()
     for key, value in zip(order, cursor, strict=True):
         name, operator = (key[1:], "lt") if key.startswith("-") else (key, "gt")
         condition |= equal & Q(**{f"{name}__{operator}": value})
@@ -75,7 +75,8 @@ def _reversed(key: str) -> str:
 
 
 def _encoded(row: Any, keys: Sequence[str]) -> str:
-    values = [getattr(row, key.lstrip("-")) for key in keys]
+    names = [key.lstrip("-") for key in keys]
+    values = [row[name] if isinstance(row, dict) else getattr(row, name) for name in names]
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
 

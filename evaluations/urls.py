@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evaluations.views import calibrations, comparisons, criteria, downloads, labelling, starting
+from evaluations.views import calibrations, comparisons, criteria, downloads, labelling, rerunning, starting
 
 app_name = "evaluations"
 urlpatterns = [
@@ -11,6 +11,7 @@ urlpatterns = [
     path("comparisons/<int:pk>/", comparisons.comparison_detail, name="comparison"),
     path("comparisons/<int:pk>/progress/", comparisons.comparison_progress, name="comparison_progress"),
     path("comparisons/<int:pk>/cancel/", comparisons.comparison_cancel, name="comparison_cancel"),
+    path("comparisons/<int:pk>/rerun/", rerunning.comparison_rerun, name="comparison_rerun"),
     path("comparisons/<int:pk>/report.<str:format>", downloads.comparison_report, name="comparison_report"),
     path("judges/", criteria.criterion_list, name="criterion_list"),
     path("judges/new/", criteria.criterion_edit, name="criterion_new"),

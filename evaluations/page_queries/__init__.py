@@ -17,7 +17,15 @@ from evaluations.page_queries.counts import (
     class_counts,
     class_of,
     is_open,
+    rerun_of,
     side_totals,
+)
+from evaluations.page_queries.grouped import (
+    ScenarioList,
+    ScenarioRow,
+    has_trials,
+    neighbouring_scenarios,
+    scenario_list,
 )
 from evaluations.page_queries.pins import FilterOptions, Pin, Pins, filter_options, pins_of
 from evaluations.page_queries.selection import (
@@ -38,6 +46,8 @@ __all__ = [
     "FilterOptions",
     "Pin",
     "Pins",
+    "ScenarioList",
+    "ScenarioRow",
     "SideRow",
     "SideTotals",
     "case_list",
@@ -48,10 +58,14 @@ __all__ = [
     "class_of",
     "comparison_page",
     "filter_options",
+    "has_trials",
     "is_open",
     "latest_comparisons",
     "model_kinds_of",
+    "neighbouring_scenarios",
     "neighbours",
     "pins_of",
+    "rerun_of",
+    "scenario_list",
     "side_totals",
 ]

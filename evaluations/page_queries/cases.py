@@ -86,15 +86,21 @@ class CaseList:
 def case_list(comparison: Comparison, chosen: CaseFilter, query: QueryDict, *, size: int) -> CaseList:
     """The rows that `chosen` and the page cursor in `query` select, worst first: four queries."""
     counts = class_counts(cases_of_any_class(comparison, chosen), comparison)
-    page = keyset_page(_for_list(cases_of(comparison, chosen)), keys=WORST_FIRST, query=query, size=size)
-    sides = _sides_of(page.rows)
-    failing = _failing_of(page.rows)
-    rows = [_row(comparison, pair, sides, failing, chosen) for pair in page.rows]
+    page = keyset_page(for_list(cases_of(comparison, chosen)), keys=WORST_FIRST, query=query, size=size)
+    rows = case_rows(comparison, page.rows, chosen)
     matching = counts.of(chosen.classes) if chosen.classes else counts.total
     return CaseList(page=page, rows=rows, counts=counts, matching=matching)
 
 
-def _for_list(cases: QuerySet[PairedCase]) -> QuerySet[PairedCase]:
+def case_rows(comparison: Comparison, pairs: Sequence[Any], chosen: CaseFilter) -> list[CaseRow]:
+    """These pairs, loaded by `for_list`, as lines of the list: two queries."""
+    sides = _sides_of(pairs)
+    failing = _failing_of(pairs)
+    return [_row(comparison, pair, sides, failing, chosen) for pair in pairs]
+
+
+def for_list(cases: QuerySet[PairedCase]) -> QuerySet[PairedCase]:
+    """The pairs with what a line shows of them, long values cut in the database."""
     size = Length("first_divergence")
     return cases.annotate(
         short_reason=Left("reason", REASON_CHARACTERS),

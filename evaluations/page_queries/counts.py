@@ -95,6 +95,23 @@ def _side_totals(comparison_id: int) -> dict[str, SideTotals]:
     return {side: found.get(side, SideTotals()) for side in Side.values}
 
 
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """How many trials were run again, and how many still may be."""
+
+    done: int
+    possible: int
+
+
+def rerun_of(comparison: Comparison) -> Rerun:
+    """Two queries of an INCOMPLETE comparison, one of any other: where nothing is missing, nothing may be."""
+    pairs = PairedCase.objects.filter(comparison=comparison)
+    done = pairs.replaced().count()
+    if comparison.state != ComparisonState.INCOMPLETE:
+        return Rerun(done, 0)
+    return Rerun(done, pairs.worth_running_again().count())
+
+
 def class_of(pair: PairedCase, comparison: Comparison) -> str | None:
     """The class a case is shown in; None while its comparison runs. See `ClassCounts`."""
     return pair.classification or (None if is_open(comparison) else CaseClass.INCOMPLETE.value)

@@ -131,6 +131,8 @@ def _head_context(request: HttpRequest, comparison: Comparison) -> dict[str, Any
         "model_kinds": page_queries.model_kinds_of([comparison.pk]).get(comparison.pk, ()),
         "downloads": [] if is_open else downloads_of(comparison),
         "may_cancel": is_open and request.user.has_perm("evaluations.change_comparison"),
+        "rerun": page_queries.rerun_of(comparison),
+        "may_rerun": request.user.has_perm("evaluations.add_comparison"),
     }
 
 
@@ -139,9 +141,12 @@ def _fewer_is_better(before: int, after: int) -> str:
 
 
 def _cases_context(request: HttpRequest, comparison: Comparison, chosen: CaseFilter) -> dict[str, Any]:
-    cases = page_queries.case_list(comparison, chosen, request.GET, size=CASES_PER_PAGE)
+    by_scenario = page_queries.has_trials(comparison)
+    listing = page_queries.scenario_list if by_scenario else page_queries.case_list
+    cases: Any = listing(comparison, chosen, request.GET, size=CASES_PER_PAGE)
     return {
         "comparison": comparison,
+        "by_scenario": by_scenario,
         "is_open": comparison.state in OPEN_STATES,
         "chosen": chosen,
         "cases": cases,
