@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('evaluations', '0007_comparison_baseline_optional'),
-        ('reviews', '0010_queue_indexes_for_few'),
+        ('reviews', '0011_roles_release_gate'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

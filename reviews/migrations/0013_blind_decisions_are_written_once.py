@@ -50,5 +50,5 @@ def backwards(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reviews", "0011_review_policy_and_two_reviewers")]
+    dependencies = [("reviews", "0012_review_policy_and_two_reviewers")]
     operations = [migrations.RunPython(forwards, backwards)]
