@@ -38,6 +38,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         {"name": "twins", "description": "Stand-ins for tools, kept in versions."},
         {"name": "scenarios", "description": "Situations an agent is put in, kept in versions."},
         {"name": "agents", "description": "Registered versions of agents."},
+        {
+            "name": "judges",
+            "description": "What judges look for, what people say of it, and how far a judge can be trusted.",
+        },
         {"name": "reviews", "description": "Decisions of people on results."},
         {"name": "queue", "description": "What needs a person."},
         {"name": "audit", "description": "Who did what, sealed in a chain."},

@@ -65,7 +65,7 @@ STATUSES: dict[type[Exception], int] = {
 _FIELD_NAMES = {"seen_review_id": "seen_review", "assignee": "assigned_to", "form_token": "Idempotency-Key"}
 # How a refused request for a comparison tells which part it means.
 _MEANT = (
-    (re.compile(r"(agent|baseline|candidate|trials|seed): "), None),
+    (re.compile(r"(agent|baseline|candidate|trials|seed|name|rubric|label|example): "), None),
     (re.compile(r"key: "), "Idempotency-Key"),
     (re.compile(r"(?:unknown )?dataset "), "dataset"),
     (re.compile(r"unknown agent "), "agent"),

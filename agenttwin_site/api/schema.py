@@ -138,7 +138,12 @@ def error_response(status: int) -> OpenApiResponse:
     )
 
 
-_NAMES = {"twins": "demo-co-support", "scenarios": "refund-happy-path", "agents": "support-refund-agent"}
+_NAMES = {
+    "twins": "demo-co-support",
+    "scenarios": "refund-happy-path",
+    "agents": "support-refund-agent",
+    "criteria": "refund-handover",
+}
 _ADDRESSED: dict[str, tuple[str, dict[str, Any], Any]] = {
     "id": ("The number of the row.", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, 1),
     "sequence": ("The number of the entry.", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, 1),

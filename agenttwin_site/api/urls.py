@@ -3,7 +3,7 @@
 from django.urls import path
 
 from agenttwin_site.api import site
-from evaluations.api import agents, cases, comparisons, sessions, trials
+from evaluations.api import agents, calibrations, cases, comparisons, criteria, sessions, trials
 from reviews.api import audit, queue, reviews, trajectory
 from scenarios import api as scenarios
 from twins import api as twins
@@ -20,6 +20,8 @@ urlpatterns = [
     *cases.urlpatterns,
     *trials.urlpatterns,
     *sessions.urlpatterns,
+    *criteria.urlpatterns,
+    *calibrations.urlpatterns,
     *trajectory.urlpatterns,
     *reviews.urlpatterns,
     *queue.urlpatterns,

@@ -116,18 +116,28 @@ def example_page(
     version: CriterionVersion, query: QueryDict, *, person: Any, unlabelled: bool, size: int
 ) -> tuple[Page, list[ExampleRow]]:
     """A page of examples with how many people labelled each: one query. `unlabelled`: by this person."""
+    rows = examples_for(version, person, unlabelled=unlabelled)
+    page = keyset_page(rows, keys=("pk",), query=query, size=size)
+    listed = [
+        ExampleRow(row, row.material["answer"][:_EXCERPT], row.people, row.own or "") for row in page.rows
+    ]
+    return page, listed
+
+
+def examples_for(version: CriterionVersion, person: Any, *, unlabelled: bool = False) -> QuerySet[Any]:
+    """Examples with `people` (how many labelled each) and `own` (this person's label, None without one)."""
     labels = standing_labels().filter(example=OuterRef("pk"))
     own = labels.filter(person=person.pk)
     rows = version.examples.annotate(
         people=_counted(labels, "example"), own=Subquery(own.values("label")[:1])
     )
-    if unlabelled:
-        rows = rows.filter(own__isnull=True)
-    page = keyset_page(rows.order_by(), keys=("pk",), query=query, size=size)
-    listed = [
-        ExampleRow(row, row.material["answer"][:_EXCERPT], row.people, row.own or "") for row in page.rows
-    ]
-    return page, listed
+    return rows.filter(own__isnull=True) if unlabelled else rows
+
+
+def current_versions() -> QuerySet[CriterionVersion]:
+    """The current version of every criterion, both loaded."""
+    current = Criterion.objects.filter(current_version__isnull=False).values("current_version")
+    return CriterionVersion.objects.filter(pk__in=current).select_related("criterion", "created_by")
 
 
 def example_of(pk: int) -> Example | None:

@@ -20,7 +20,15 @@ from agenttwin_site.events import governance
 from evaluations.errors import LabelConflictError, LabelSettledError, NotBlindError, RequestError
 from evaluations.grading.agreement import Agreement, agreement_of
 from evaluations.grading.calibrating import truth_of
-from evaluations.models import CalibrationResult, CriterionVersion, Example, Label, LabelValue, Onlooker
+from evaluations.models import (
+    Calibration,
+    CalibrationResult,
+    CriterionVersion,
+    Example,
+    Label,
+    LabelValue,
+    Onlooker,
+)
 from twins.versioning import lock_parent
 
 #: Labels of an example are shown once so many people gave theirs.
@@ -197,6 +205,15 @@ def hidden_from(version: CriterionVersion, person: Any, examples: Collection[int
         return set()
     own = _own(version, person).filter(example__in=examples).values_list("example_id", flat=True)
     return set(examples) - set(own)
+
+
+def visible_to(calibration: Calibration, person: Any) -> QuerySet[CalibrationResult]:
+    """The rows of a calibration that this person may see, by the rule of `hidden_from`."""
+    version = calibration.criterion_version
+    rows = calibration.results.all()
+    if not person.has_perm("evaluations.add_label") or is_onlooker(version, person):
+        return rows
+    return rows.filter(example__in=_own(version, person).values("example_id"))
 
 
 def may_see_labels(example: Example, labels: Sequence[Label], person: Any) -> bool:
