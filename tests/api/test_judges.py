@@ -38,7 +38,7 @@ def test_a_criterion_is_made_once_and_listed(api: Client, judge: ScriptedJudge) 
 
 
 def test_a_criterion_that_does_not_hold_is_refused_with_every_problem(api: Client) -> None:
-    answer = api("edit").post("criteria/", {"name": "a/b", "rubric": "x\x00"})
+    answer = api("edit").post("criteria/", {"name": "a/b", "rubric": " "})
     assert answer.status_code == 400
     assert [one["path"] for one in answer.body["problems"]] == ["name", "rubric"]
     assert not Criterion.objects.exists()
