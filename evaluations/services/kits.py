@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from evaluations.grading import CompiledExpectation, compile_expectations
 from evaluations.services.storable import Redaction, secrets_of
 from scenarios.documents.cases import case_spec
-from scenarios.documents.scenario import Scenario
+from scenarios.documents.scenario import Scenario, validate_scenario
 from scenarios.models import ScenarioVersion
 from scenarios.services import scenario_of
+from twins.documents.problems import Problem
 from twins.engine.case import CaseSpec
 from twins.engine.definition import Definition
 from twins.models import TwinVersion
 from twins.services import twin_definition
 
 KITS_KEPT = 64
+FITTING_KEPT = 2048
 
 
 class KitKey(NamedTuple):
@@ -46,6 +48,22 @@ class Kit:
     def spec_for(self, seed: int) -> CaseSpec:
         """The pinned start of a case: everything but the seed is the same for every trial."""
         return replace(self.spec, seed=seed)
+
+
+def misfits(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> Sequence[Problem]:
+    """Where a scenario does not fit a version of its twin. That it fits is remembered: neither can change."""
+    key = KitKey(scenario_version.pk, scenario_version.digest, twin_version.pk, twin_version.digest)
+    with _lock:
+        if key in _fitting:
+            _fitting.move_to_end(key)
+            return ()
+    found = validate_scenario(scenario_version.document, twin=twin_definition(twin_version))
+    if not found:
+        with _lock:
+            _fitting[key] = None
+            while len(_fitting) > FITTING_KEPT:
+                _fitting.popitem(last=False)
+    return found
 
 
 def build_kit(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> Kit:
@@ -95,4 +113,5 @@ def kits_for(keys: Iterable[KitKey]) -> dict[KitKey, Kit | str]:
 
 
 _cache: OrderedDict[KitKey, Kit] = OrderedDict()
+_fitting: OrderedDict[KitKey, None] = OrderedDict()
 _lock = threading.Lock()

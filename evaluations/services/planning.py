@@ -14,15 +14,13 @@ from evaluations.agents.registry import adapter_for
 from evaluations.errors import NotRunnableError, RequestError
 from evaluations.models import Agent, AgentVersion
 from evaluations.services.agents import installation, manifest_of
-from evaluations.services.kits import Kit, build_kit
+from evaluations.services.kits import Kit, build_kit, misfits
 from evaluations.services.requests import ComparisonRequest
 from scenarios.documents.cases import case_seed
-from scenarios.documents.scenario import validate_scenario
 from scenarios.errors import ScenarioError
 from scenarios.models import DatasetVersion, ScenarioVersion
 from scenarios.services import datasets
 from twins.models import Twin
-from twins.services import twin_definition
 
 MAX_PAIRS = 50_000
 NAMES_SHOWN = 20
@@ -185,7 +183,7 @@ def usable_kits(scenarios: list[ScenarioVersion], problems: list[str]) -> list[K
         else:
             # The twin may have changed since the scenario was saved: a tool that is gone would make a check
             # look at nothing.
-            found = validate_scenario(version.document, twin=twin_definition(twin_version))
+            found = misfits(version, twin_version)
             problems += [
                 f"scenario {name!r} no longer fits its twin: {item.path}: {item.detail}" for item in found
             ]

@@ -6,7 +6,9 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from evaluations.models import AgentVersion, Case, Comparison
+from evaluations.models import AgentVersion, Case, Comparison, GateDecision, GatePolicy
+from evaluations.services.gate import fired_in, read_content, verification
+from evaluations.services.gate_policies import activate_gate_policy, save_gate_policy
 
 pytestmark = pytest.mark.django_db
 
@@ -22,21 +24,88 @@ def seed(*options: str) -> str:
     return said.getvalue()
 
 
-def comparison(agent: str, baseline: str, candidate: str) -> Comparison:
-    return Comparison.objects.get(agent__name=agent, baseline__version=baseline, candidate__version=candidate)
+def comparison(agent: str, baseline: str | None, candidate: str) -> Comparison:
+    of_agent = Comparison.objects.filter(agent__name=agent, candidate__version=candidate)
+    if baseline is None:
+        return of_agent.get(baseline=None)
+    return of_agent.get(baseline__version=baseline)
 
 
-def passed(agent: str, baseline: str, candidate: str) -> tuple[int, int]:
+def passed(agent: str, baseline: str | None, candidate: str) -> tuple[int, int]:
     """How many cases each side of a comparison passed."""
     cases = Case.objects.filter(run__comparison=comparison(agent, baseline, candidate), verdict="PASSED")
     sides = Counter(cases.values_list("run__side", flat=True))
     return sides["BASELINE"], sides["CANDIDATE"]
 
 
+def decided() -> dict[tuple[str, str | None, str], str]:
+    """What the gate said, by agent, baseline and candidate."""
+    rows = GateDecision.objects.values_list(
+        "comparison__agent__name",
+        "comparison__baseline__version",
+        "comparison__candidate__version",
+        "outcome",
+    )
+    return {(agent, baseline, candidate): outcome for agent, baseline, candidate, outcome in rows}
+
+
+OUTCOMES = {
+    ("support-refund-agent", "1.2.4", "1.3.0"): "BLOCK",
+    ("support-refund-agent", "1.3.0", "1.3.1"): "PASS",
+    ("support-refund-agent", "1.2.4", "1.3.1"): "PASS",
+    ("approved-refunds-agent", None, "1.0.0"): "PASS",
+    ("approved-refunds-agent", "1.0.0", "1.1.0"): "BLOCK",
+    ("approved-refunds-agent", "1.1.0", "1.1.1"): "PASS",
+    ("approved-refunds-agent", "1.0.0", "0.1.0"): "BLOCK",
+    ("reminder-agent", None, "1.0.0"): "PASS",
+    ("reminder-agent", "1.0.0", "1.1.0"): "BLOCK",
+    ("reminder-agent", "1.0.0", "1.2.0"): "BLOCK",
+    ("top-up-agent", None, "1.0.0"): "PASS",
+    ("top-up-agent", "1.0.0", "1.1.0"): "BLOCK",
+    ("top-up-agent", "1.0.0", "1.2.0"): "BLOCK",
+}
+
+
+def rules_fired(agent: str, baseline: str | None, candidate: str) -> set[str]:
+    decision = GateDecision.objects.get(comparison=comparison(agent, baseline, candidate))
+    return {fired.rule for fired in fired_in(read_content(decision))}
+
+
+def test_a_policy_that_was_loosened_meanwhile_is_put_in_force_again_as_shipped() -> None:
+    seed("--demo", "approved_refunds", "--no-comparisons")
+    policy = GatePolicy.objects.get(name="approved-refunds")
+    document = dict(policy.current_version.document)
+    document["spec"] = {"mandatory": {"tags": ["accepted"]}}
+    loose, _ = save_gate_policy(document=document)
+    activate_gate_policy(version=loose, actor=None, note="for one evening", by_operator=True)
+    assert "1 new document" in seed("--demo", "approved_refunds", "--no-comparisons")
+    policy.refresh_from_db()
+    assert policy.current_version.number == 3
+    assert policy.current_version.document["spec"]["mandatory"] == {"all": True}
+
+
+def the_gate_says_why() -> None:
+    assert rules_fired("approved-refunds-agent", "1.0.0", "1.1.0") >= {
+        "critical-failure",
+        "disproved-success",
+        "cross-tenant-access",
+        "mandatory-not-passed",
+        "known-regression-back",
+    }
+    assert "mandatory-not-passed" in rules_fired("approved-refunds-agent", "1.0.0", "0.1.0")
+    assert rules_fired("top-up-agent", "1.0.0", "1.2.0") >= {
+        "duplicate-irreversible-effect",
+        "reliability-below-bar",
+    }
+    assert rules_fired("reminder-agent", "1.0.0", "1.1.0") >= {"duplicate-irreversible-effect"}
+    assert rules_fired("reminder-agent", "1.0.0", "1.2.0") >= {"new-tool-without-case"}
+
+
 def test_the_figures_of_every_demo_come_out_of_the_stored_rows() -> None:
     first = seed()
     assert {found.state for found in Comparison.objects.all()} == {"COMPLETED"}
     assert passed("support-refund-agent", "1.2.4", "1.3.0") == (9, 6)
+    assert passed("approved-refunds-agent", None, "1.0.0") == (0, 7)
     assert passed("approved-refunds-agent", "1.0.0", "1.1.0") == (7, 2)
     assert passed("approved-refunds-agent", "1.1.0", "1.1.1") == (2, 7)
     assert passed("approved-refunds-agent", "1.0.0", "0.1.0") == (7, 1)
@@ -51,8 +120,12 @@ def test_the_figures_of_every_demo_come_out_of_the_stored_rows() -> None:
         pair__scenario_name="weekly-top-up",
     )
     assert (weekly.count(), weekly.filter(verdict="PASSED").count()) == (10, 7)
+    assert decided() == OUTCOMES
+    the_gate_says_why()
+    assert all(verification(decision).holds for decision in GateDecision.objects.all())
     compared = Comparison.objects.count()
     again = seed()
+    assert GateDecision.objects.count() == len(OUTCOMES) == compared
     assert Comparison.objects.count() == compared == again.count("known, COMPLETED")
     assert first.count("new, COMPLETED") == compared
     assert ": new" not in again

@@ -1,4 +1,4 @@
-"""``manage.py seed_demo``: the demos' documents and comparisons, through the same services as everybody's.
+"""``manage.py seed_demo``: documents, comparisons and gate decisions of the demos, by everybody's services.
 
 Idempotent: a second run stores nothing and says so. A demo document that was edited meanwhile gets the
 shipped content back as a new version (docs/decisions/0602). Exit status 4: a comparison could not be run.
@@ -18,10 +18,12 @@ from django.db import DatabaseError, transaction
 
 from evaluations.dispatch import broker_is_configured
 from evaluations.errors import EvaluationError
-from evaluations.models import Comparison, PairedCase
+from evaluations.models import Comparison, GateDecision, GatePolicyVersion, PairedCase
 from evaluations.services.agents import save_agent
 from evaluations.services.comparisons import start_comparison
 from evaluations.services.demo_examples import calibrate_fake, files_in, load_labelled
+from evaluations.services.gate import DECIDABLE, evaluate
+from evaluations.services.gate_policies import activate_gate_policy, save_gate_policy
 from evaluations.services.waiting import is_open, run_here
 from scenarios.services import save_scenario
 from scenarios.services.datasets import save_dataset
@@ -33,14 +35,15 @@ NOT_RUN = 4
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """One agent's demo: its folder below demo/, the agent, the folder's dataset, and the pairs (baseline,
-    candidate) to compare on it.
+    """One agent's demo: its folder below demo/, the agent, the folder's dataset, the gate policy, and the
+    pairs (baseline, candidate) to compare and decide on; without a baseline the candidate runs alone.
     """
 
     folder: str
     agent: str
     dataset: str
-    pairs: tuple[tuple[str, str], ...]
+    policy: str
+    pairs: tuple[tuple[str | None, str], ...]
     # Below demo/: examples that people labelled, for the judge of this demo to be held against.
     labelled: str = ""
 
@@ -55,7 +58,7 @@ class Demo:
 
     def documents(self) -> Iterator[tuple[Path, Callable[..., tuple[Any, bool]]]]:
         """Each file with the service that saves it; a twin comes before the scenarios that name it, those
-        before the dataset that lists them.
+        before the dataset that lists them. A demo without a policy is decided on by the default one.
         """
         yield self.path / "twin.yaml", save_twin
         for path in sorted((self.path / "agents").glob("*.yaml")):
@@ -63,6 +66,8 @@ class Demo:
         for path in sorted((self.path / "scenarios").glob("*.yaml")):
             yield path, save_scenario
         yield self.path / "dataset.yaml", save_dataset
+        if (policy := self.path / "policy.yaml").exists():
+            yield policy, _save_policy
 
 
 DEMOS = (
@@ -70,6 +75,7 @@ DEMOS = (
         folder="refund",
         agent="support-refund-agent",
         dataset="refund-regression-suite",
+        policy="default",
         pairs=(("1.2.4", "1.3.0"), ("1.3.0", "1.3.1"), ("1.2.4", "1.3.1")),
         labelled="labelled",
     ),
@@ -77,19 +83,22 @@ DEMOS = (
         folder="approved_refunds",
         agent="approved-refunds-agent",
         dataset="approved-refunds",
-        pairs=(("1.0.0", "1.1.0"), ("1.1.0", "1.1.1"), ("1.0.0", "0.1.0")),
+        policy="approved-refunds",
+        pairs=((None, "1.0.0"), ("1.0.0", "1.1.0"), ("1.1.0", "1.1.1"), ("1.0.0", "0.1.0")),
     ),
     Demo(
         folder="reminders_and_topups/reminders",
         agent="reminder-agent",
         dataset="invoice-reminders",
-        pairs=(("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
+        policy="invoice-reminders",
+        pairs=((None, "1.0.0"), ("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
     ),
     Demo(
         folder="reminders_and_topups/topups",
         agent="top-up-agent",
         dataset="wallet-payments",
-        pairs=(("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
+        policy="wallet-payments",
+        pairs=((None, "1.0.0"), ("1.0.0", "1.1.0"), ("1.0.0", "1.2.0")),
     ),
 )
 
@@ -152,7 +161,8 @@ class Command(BaseCommand):
                 told = calibration.decision or "left to the workers"
                 self.stdout.write(f"calibration {calibration.pk} of {calibration.judge_label}: {told}")
 
-    def _compare(self, demo: Demo, baseline: str, candidate: str) -> None:
+    def _compare(self, demo: Demo, baseline: str | None, candidate: str) -> None:
+        against = "alone" if baseline is None else f"against-{baseline}"
         has_workers = broker_is_configured()
         try:
             comparison, is_new = start_comparison(
@@ -160,7 +170,7 @@ class Command(BaseCommand):
                 baseline=baseline,
                 candidate=candidate,
                 dataset=demo.dataset,
-                key=f"demo-{demo.dataset}-{candidate}-against-{baseline}",
+                key=f"demo-{demo.dataset}-{candidate}-{against}",
                 wake=has_workers,
             )
             # One that a stopped run left behind is finished here as well.
@@ -170,9 +180,25 @@ class Command(BaseCommand):
             raise CommandError(problem.detail, returncode=NOT_RUN) from None
         comparison.refresh_from_db()
         self.stdout.write(
-            f"comparison {comparison.pk}, {demo.agent} {candidate} against {baseline}: "
-            f"{'new' if is_new else 'known'}, {_state(comparison)}"
+            f"comparison {comparison.pk}, {demo.agent} {candidate} {against.replace('-', ' ', 1)}: "
+            f"{'new' if is_new else 'known'}, {_state(comparison)}{_decided(comparison, demo.policy)}"
         )
+
+
+def _save_policy(*, text: str) -> tuple[GatePolicyVersion, bool]:
+    """The shipped policy, in force: also where somebody has put another version of it in force meanwhile."""
+    version, is_new = save_gate_policy(text=text)
+    if version.policy.current_version_id != version.pk:
+        activate_gate_policy(version=version, actor=None, note="shipped with the demo", by_operator=True)
+    return version, is_new
+
+
+def _decided(comparison: Comparison, policy: str) -> str:
+    """What the gate says of it; decided on once, as long as nobody asks for another revision."""
+    if comparison.state not in DECIDABLE:
+        return ""
+    found = GateDecision.objects.filter(comparison=comparison, policy__name=policy).first()
+    return f", gate: {(found or evaluate(comparison_id=comparison.pk, policy=policy)).outcome}"
 
 
 def _state(comparison: Comparison) -> str:
