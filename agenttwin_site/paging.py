@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,9 +76,12 @@ def _reversed(key: str) -> str:
 
 
 def _encoded(row: Any, keys: Sequence[str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(_values(row, keys)).encode()).decode().rstrip("=")
+
+
+def _values(row: Any, keys: Sequence[str]) -> list[int]:
     names = [key.lstrip("-") for key in keys]
-    values = [row[name] if isinstance(row, dict) else getattr(row, name) for name in names]
-    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+    return [row[name] if isinstance(row, dict) else getattr(row, name) for name in names]
 
 
 def _decoded(text: str | None, length: int) -> list[int] | None:
@@ -100,3 +104,21 @@ def _href(query: QueryDict, **cursor: str) -> str:
         changed.pop(name, None)
     changed.update(cursor)
     return f"?{changed.urlencode()}"
+
+
+def keyset_slice(items: Sequence[Any], *, keys: Sequence[str], query: QueryDict, size: int) -> Page:
+    """`keyset_page` of items that are in memory already, in the order of their keys."""
+    after, before = _decoded(query.get("after"), len(keys)), _decoded(query.get("before"), len(keys))
+    place = [_values(item, keys) for item in items]
+    if after is not None:
+        first = bisect_right(place, after)
+    elif before is not None:
+        first = max(0, bisect_left(place, before) - size)
+    else:
+        first = 0
+    found = list(items[first : first + size])
+    return Page(
+        rows=found,
+        previous_href=_href(query, before=_encoded(found[0], keys)) if found and first else "",
+        next_href=_href(query, after=_encoded(found[-1], keys)) if first + size < len(items) else "",
+    )

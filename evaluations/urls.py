@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from evaluations.views import calibrations, comparisons, criteria, downloads, labelling, rerunning, starting
+from evaluations.views import (
+    calibrations,
+    comparisons,
+    criteria,
+    downloads,
+    labelling,
+    rerunning,
+    starting,
+    statistics,
+)
 
 app_name = "evaluations"
 urlpatterns = [
@@ -11,6 +20,23 @@ urlpatterns = [
     path("comparisons/<int:pk>/", comparisons.comparison_detail, name="comparison"),
     path("comparisons/<int:pk>/progress/", comparisons.comparison_progress, name="comparison_progress"),
     path("comparisons/<int:pk>/cancel/", comparisons.comparison_cancel, name="comparison_cancel"),
+    path("comparisons/<int:pk>/statistics/", statistics.comparison_figures, name="figures"),
+    path("comparisons/<int:pk>/statistics/pass-hat-k.svg", statistics.suite_chart, name="suite_chart"),
+    path(
+        "comparisons/<int:pk>/statistics/<str:scenario>/",
+        statistics.scenario_figures,
+        name="scenario_figures",
+    ),
+    path(
+        "comparisons/<int:pk>/statistics/<str:scenario>/pass-hat-k.svg",
+        statistics.scenario_chart,
+        name="scenario_chart",
+    ),
+    path(
+        "comparisons/<int:pk>/statistics/<str:scenario>/history.svg",
+        statistics.history_chart,
+        name="history_chart",
+    ),
     path("comparisons/<int:pk>/rerun/", rerunning.comparison_rerun, name="comparison_rerun"),
     path("comparisons/<int:pk>/report.<str:format>", downloads.comparison_report, name="comparison_report"),
     path("judges/", criteria.criterion_list, name="criterion_list"),

@@ -190,7 +190,12 @@ _SUITE_SIDE: dict[str, Any] = {
     "cost_per_success": {"state": "unknown", "usd": None},
 }
 _PAIRED = {"both_pass": 5, "both_fail": 1, "only_baseline": 2, "only_candidate": 2, "without_evidence": 0}
-_NOISE = {"p_value": 1.0, "significant": False, "words": "p = 1.00, could be noise"}
+_NOISE = {
+    "p_value": 1.0,
+    "adjusted_p_value": 1.0,
+    "significant": False,
+    "words": "p = 1.00, could be noise",
+}
 STATISTICS: dict[str, Any] = {
     "suite": {"baseline": _SUITE_SIDE, "candidate": _SUITE_SIDE},
     "paired": {**_PAIRED, "test": _NOISE},

@@ -57,7 +57,8 @@ class TaskSideShape(CountsShape):
 
 class SignificanceShape(serializers.Serializer):
     p_value = serializers.FloatField()
-    significant = serializers.BooleanField(help_text="p below 0.01.")
+    adjusted_p_value = serializers.FloatField(help_text="Raised for the tests made together; it decides.")
+    significant = serializers.BooleanField(help_text="The adjusted p-value is below 0.01.")
     words = serializers.CharField()
 
 

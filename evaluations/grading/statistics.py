@@ -175,18 +175,30 @@ def paired_counts(pairs: Iterable[tuple[str | None, str | None]]) -> PairedCount
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """The p-value of a difference: how often chance alone would show one at least as large."""
+    """The p-value of a difference: how often chance alone would show one at least as large.
+
+    Where it is one of several tests made together, `adjusted` is its p-value raised for that, and decides;
+    `among` counts them.
+    """
 
     p_value: float
+    adjusted: float | None = None
+    among: int = 1
+
+    @property
+    def deciding(self) -> float:
+        return self.p_value if self.adjusted is None else self.adjusted
 
     @property
     def significant(self) -> bool:
-        return self.p_value < SIGNIFICANT
+        return self.deciding < SIGNIFICANT
 
     @property
     def words(self) -> str:
         """`p = 0.34, could be noise`."""
         words = UNLIKELY_NOISE if self.significant else COULD_BE_NOISE
+        if self.significant != (self.p_value < SIGNIFICANT):
+            words = f"{words} among {plural(self.among, 'test')}"
         return f"{p_words(self.p_value)}, {words}"
 
 
@@ -210,7 +222,7 @@ def fisher_exact(baseline: tuple[int, int], candidate: tuple[int, int]) -> Signi
 
 
 def adjusted(tests: Sequence[Significance | None]) -> list[Significance | None]:
-    """Tests made together, each p-value raised by Holm's method for there being several.
+    """Tests made together, each with its p-value raised by Holm's method for there being several.
 
     Twenty checks that did not change would show a "significant" one now and then; after this they do so no
     more often than a single test. None stays None and counts as no test.
@@ -220,7 +232,7 @@ def adjusted(tests: Sequence[Significance | None]) -> list[Significance | None]:
     highest = 0.0
     for rank, (p_value, at) in enumerate(order):
         highest = max(highest, min(1.0, p_value * (len(order) - rank)))
-        raised[at] = Significance(highest)
+        raised[at] = Significance(p_value, highest, len(order))
     return raised
 
 

@@ -112,7 +112,7 @@ def neighbouring_scenarios(pair: PairedCase, chosen: CaseFilter = EVERY_CASE) ->
     """The addresses of the scenarios before and after that of `pair` in the list: three queries."""
     comparison = pair.comparison
     groups = _groups(comparison, chosen)
-    own = groups.filter(scenario_version_id=pair.scenario_version_id).first()
+    own = groups.filter(scenario_version_id=pair.scenario_version_id).order_by(*_KEYS).first()
     place = [own[key] for key in _KEYS] if own else [pair.class_rank, pair.severity_rank, pair.position]
     before, after, equal = Q(), Q(), Q()
     for key, value in zip(_KEYS, place, strict=True):

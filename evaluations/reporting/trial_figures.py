@@ -130,7 +130,12 @@ def _check(check: CheckStatistics) -> dict[str, Any]:
 def _test(test: Significance | None) -> dict[str, Any] | None:
     if test is None:
         return None
-    return {"p_value": test.p_value, "significant": test.significant, "words": test.words}
+    return {
+        "p_value": test.p_value,
+        "adjusted_p_value": test.deciding,
+        "significant": test.significant,
+        "words": test.words,
+    }
 
 
 def _key(side: str) -> str:

@@ -255,36 +255,6 @@ def scenario_history(page: PairPage) -> list[HistoryLine]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """How many trials of the scenario the comparison has, and the addresses of the ones beside this."""
-
-    number: int
-    count: int
-    previous_href: str
-    next_href: str
-
-
-def trials_of(page: PairPage) -> Trials | None:
-    """None where the scenario is run once: one query."""
-    pair = page.pair
-    count = (
-        PairedCase.objects.counted()
-        .filter(comparison=pair.comparison_id, scenario_version=pair.scenario_version_id)
-        .count()
-    )
-    if count < 2:
-        return None
-    address = page.address
-
-    def at(trial: int) -> str:
-        if not 1 <= trial <= count:
-            return ""
-        return CaseAddress(address.comparison_id, address.scenario, trial, address.query).href()
-
-    return Trials(pair.trial, count, at(pair.trial - 1), at(pair.trial + 1))
-
-
 def entries_of(pair: PairedCase) -> list[QueueEntry]:
     """The queue entries of a case, newest first: one query."""
     people = ("reserved_by", "assigned_to", "created_by", "closed_by")

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evaluations.case_filter import CaseFilter
 from evaluations.models import PairedCase, Side
-from evaluations.page_queries import class_counts, neighbours
+from evaluations.page_queries import class_counts, has_trials, neighbouring_scenarios, neighbours
 from reviews.models import Review
 from reviews.page_queries.alignment import Alignment, Row, alignment_of
 from reviews.page_queries.cases import (
@@ -21,12 +21,12 @@ from reviews.page_queries.cases import (
     entries_of,
     load_pair,
     scenario_history,
-    trials_of,
 )
 from reviews.page_queries.checks import CheckRow, CheckSide, check_rows, cited_paths, contradictions
 from reviews.page_queries.claims import claimed_calls, claims, effects, metrics_of, same_claim
 from reviews.page_queries.states import Facts, FinalStates, States, final_states
 from reviews.page_queries.steps import page_number_of, step_page, step_rows
+from reviews.page_queries.trials import TrialGrid, standing_of, trial_grid
 from reviews.roles import DECIDE, FLAG
 from reviews.views.forms import (
     FLAG as FLAG_FORM,
@@ -154,7 +154,9 @@ class CaseParts:
             "divergence_href": self._divergence_href(),
             "flag_form": self._flag_form(),
             "neighbours": self._neighbours(),
-            "trials": trials_of(page),
+            "trial_grid": self._trial_grid,
+            "standing": standing_of(page),
+            "may_rerun": self.request.user.has_perm("evaluations.add_comparison"),
             "decided": self.decided,
             "counts": self._counts() if self.decided else None,
         }
@@ -241,7 +243,14 @@ class CaseParts:
     def _entries(self) -> list[Any]:
         return entries_of(self.page.pair)
 
+    @cached_property
+    def _trial_grid(self) -> TrialGrid | None:
+        return trial_grid(self.page)
+
     def _neighbours(self) -> tuple[str, str]:
+        if has_trials(self.page.comparison):
+            # By scenario, as the list goes: the trials of this one are in its grid.
+            return neighbouring_scenarios(self.page.pair, self.chosen)
         found = neighbours(self.page.pair, self.chosen)
         previous, following = (
             CaseAddress.of(other, self.chosen).href() if other is not None else "" for other in found

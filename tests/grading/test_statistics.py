@@ -250,12 +250,14 @@ def closed(p_values: list[float], at: int) -> float:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_tests_made_together_are_raised_by_holms_method(p_values: list[float]) -> None:
-    found = [test.p_value for test in adjusted([Significance(p) for p in p_values])]
+    together = adjusted([Significance(p) for p in p_values])
+    assert [(test.p_value, test.among) for test in together] == [(p, len(p_values)) for p in p_values]
+    found = [test.adjusted for test in together]
     assert found == pytest.approx([closed(p_values, at) for at in range(len(p_values))], abs=1e-12)
 
 
 def test_what_could_not_be_tested_counts_as_no_test() -> None:
-    assert adjusted([None, Significance(0.004), None]) == [None, Significance(0.004), None]
+    assert adjusted([None, Significance(0.004), None]) == [None, Significance(0.004, 0.004, 1), None]
     assert adjusted([]) == []
 
 
@@ -263,6 +265,9 @@ def test_a_difference_says_whether_it_could_be_noise() -> None:
     assert Significance(0.34).words == "p = 0.34, could be noise"
     assert Significance(0.03).words == "p = 0.03, could be noise"
     assert Significance(0.0004).words == "p < 0.001, unlikely to be noise"
+    # What decides is the p-value raised for all the tests; what is told is the test's own.
+    assert Significance(0.004, 0.08, 20).words == "p = 0.004, could be noise among 20 tests"
+    assert Significance(0.0001, 0.002, 20).words == "p < 0.001, unlikely to be noise"
     # Never rounded across the bar.
     assert Significance(0.0099).words == "p = 0.0099, unlikely to be noise"
     assert Significance(0.0102).words == "p = 0.01, could be noise"
@@ -297,11 +302,12 @@ def test_a_coin_against_itself_is_not_called_a_regression() -> None:
 def test_checks_that_never_fail_cost_the_others_nothing() -> None:
     flipped = ((10, 0), (0, 10))
     alone = fisher_exact(*flipped)
-    assert fisher_together([flipped, *[((10, 0), (10, 0))] * 5000])[0] == alone
+    assert fisher_together([flipped, *[((10, 0), (10, 0))] * 5000])[0].deciding == alone.p_value
     assert fisher_together([((10, 0), (10, 0)), ((0, 3), (0, 2))]) == [Significance(1.0)] * 2
     # Those that could differ do count.
-    assert fisher_together([flipped, ((9, 1), (9, 1))])[0].p_value == pytest.approx(2 * alone.p_value)
-    assert fisher_together([((0, 0), (10, 0)), flipped]) == [None, alone]
+    assert fisher_together([flipped, ((9, 1), (9, 1))])[0].deciding == pytest.approx(2 * alone.p_value)
+    missing, found = fisher_together([((0, 0), (10, 0)), flipped])
+    assert (missing, found.p_value) == (None, alone.p_value)
 
 
 def test_a_real_difference_is_found() -> None:

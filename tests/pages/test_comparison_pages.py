@@ -207,13 +207,6 @@ def test_every_link_to_a_case_carries_the_filter(viewer: Client) -> None:
     assert f'href="/comparisons/{comparison.pk}/cases/scenario-0/?class=REGRESSED&amp;q=scenario"' in html
 
 
-def test_later_trials_are_told_apart(viewer: Client) -> None:
-    html = page(viewer, comparison := concluded("REGRESSED", trials=2))
-
-    assert f'href="/comparisons/{comparison.pk}/cases/scenario-0/?trial=2"' in html
-    assert "trial 2" in html
-
-
 @pytest.mark.parametrize("fragment", [False, True])
 def test_the_number_of_queries_does_not_follow_the_number_of_cases(
     viewer: Client, django_assert_num_queries: Any, fragment: bool
@@ -228,8 +221,8 @@ def test_the_number_of_queries_does_not_follow_the_number_of_cases(
     for comparison in (small, large):
         page(viewer, comparison, **headers)  # pins and totals are read once per process
     # Session, account, rights (2) and the comparison; counts, page, sides and failing checks of the cases;
-    # the checks of the filter. The whole page adds the labels.
-    expected = 10 if fragment else 11
+    # the checks of the filter. The whole page adds the labels and how many trials were run again.
+    expected = 10 if fragment else 12
     for comparison in (small, large):
         with django_assert_num_queries(expected):
             page(viewer, comparison, **headers)

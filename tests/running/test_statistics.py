@@ -12,9 +12,9 @@ from evaluations.services.effective import set_effective_status
 from evaluations.services.rerunning import rerun_trials
 from evaluations.services.statistics import CostRates, comparison_statistics
 from tests.models import factories
-from tests.reviews.conftest import paired
+from tests.trials import tried
 
-P, F, E = "PASS", "FAIL", "ERROR"
+P, F = "PASS", "FAIL"
 
 
 @pytest.fixture
@@ -22,27 +22,9 @@ def comparison(db: Any) -> Comparison:
     return factories.comparison(state="COMPLETED")
 
 
-def trials(comparison: Comparison, name: str, *sides: str, costs: tuple[float | None, ...] = ()) -> None:
-    """One trial per pair of letters: ``PF`` passes for the baseline and fails for the candidate.
-
-    `costs` are the candidate's, in US dollars; its runs make two tool calls.
-    """
-    version = factories.scenario_version(name)
-    letters = {"P": P, "F": F, "E": E}
-    for number, side in enumerate(sides):
-        cost = costs[number] if costs else None
-        paired(
-            {"paid": letters[side[0]]},
-            {"paid": letters[side[1]]},
-            comparison=comparison,
-            scenario_version=version,
-            candidate_case={"metrics": {"cost_usd": cost}, "tool_call_count": 2},
-        )
-
-
 def test_each_task_has_its_counts_and_the_pairs_are_counted(comparison: Comparison) -> None:
-    trials(comparison, "a", "PP", "PF", "PF", "FP")
-    trials(comparison, "b", "PP", "EP")
+    tried(comparison, "a", "PP", "PF", "PF", "FP")
+    tried(comparison, "b", "PP", "EP")
     found = comparison_statistics(comparison.pk)
     tasks = {task.scenario: task for task in found.tasks}
     assert tasks["a"].trials("BASELINE") == TaskTrials(4, 3)
@@ -62,8 +44,8 @@ def test_each_task_has_its_counts_and_the_pairs_are_counted(comparison: Comparis
 
 def test_a_lucky_survivor_and_a_task_of_errors_alone(comparison: Comparison) -> None:
     # TRAPS 1.
-    trials(comparison, "lucky", "PP", "EE", "EE", "EE")
-    trials(comparison, "lost", "EE", "EE", "EE", "EE")
+    tried(comparison, "lucky", "PP", "EE", "EE", "EE")
+    tried(comparison, "lost", "EE", "EE", "EE", "EE")
     found = comparison_statistics(comparison.pk)
     assert {task.scenario: task.trials("CANDIDATE") for task in found.tasks} == {
         "lucky": TaskTrials(4, 1, 3),
@@ -76,15 +58,15 @@ def test_a_lucky_survivor_and_a_task_of_errors_alone(comparison: Comparison) -> 
 def test_an_average_hides_no_task(comparison: Comparison) -> None:
     # TRAPS 4, with fewer tasks: the mean is high, and the task that fails is first in the list.
     for name in ("a", "b", "c"):
-        trials(comparison, name, "PP", "PP", "PP", "PP")
-    trials(comparison, "z", "PP", "PF", "PF", "PF")
+        tried(comparison, name, "PP", "PP", "PP", "PP")
+    tried(comparison, "z", "PP", "PF", "PF", "PF")
     found = comparison_statistics(comparison.pk)
     assert found.mean_pass_rate("CANDIDATE").value == pytest.approx(0.8125)
     assert [task.scenario for task in found.tasks] == ["z", "a", "b", "c"]
 
 
 def test_what_a_reviewer_decides_is_what_counts(comparison: Comparison) -> None:
-    trials(comparison, "a", "PF", "PP")
+    tried(comparison, "a", "PF", "PP")
     result = ExpectationResult.objects.get(status=F)
     set_effective_status(result=result, status=P)
     found = comparison_statistics(comparison.pk)
@@ -93,7 +75,7 @@ def test_what_a_reviewer_decides_is_what_counts(comparison: Comparison) -> None:
 
 
 def test_a_trial_that_was_run_again_counts_once_and_is_told(comparison: Comparison) -> None:
-    trials(comparison, "a", "PE", "PP")
+    tried(comparison, "a", "PE", "PP")
     errored = comparison.pairs.get(trial=1)
     (rerun,) = rerun_trials(comparison=comparison, pair_ids=[errored.pk], actor=None, wake=False)
     found = comparison_statistics(comparison.pk)
@@ -105,8 +87,8 @@ def test_a_trial_that_was_run_again_counts_once_and_is_told(comparison: Comparis
 
 
 def test_checks_are_held_against_each_other_side_by_side(comparison: Comparison) -> None:
-    trials(comparison, "a", *["PF"] * 9, "PP")
-    trials(comparison, "b", "PP", "PE")
+    tried(comparison, "a", *["PF"] * 9, "PP")
+    tried(comparison, "b", "PP", "PE")
     worse, same = comparison_statistics(comparison.pk).checks
     assert (worse.scenario, worse.expectation_id, worse.critical) == ("a", "paid", True)
     assert (worse.baseline, worse.candidate, worse.unmeasured) == ((10, 0), (1, 9), 0)
@@ -117,8 +99,8 @@ def test_checks_are_held_against_each_other_side_by_side(comparison: Comparison)
 
 
 def test_costs_are_means_over_runs_divided_by_the_pass_rate(comparison: Comparison) -> None:
-    trials(comparison, "a", "PP", "PF", "PP", costs=(0.01, 0.03, 0.02))
-    trials(comparison, "b", "PP", "PP", costs=(0.01, None))
+    tried(comparison, "a", "PP", "PF", "PP", costs=(0.01, 0.03, 0.02))
+    tried(comparison, "b", "PP", "PP", costs=(0.01, None))
     a, b = (task.sides["CANDIDATE"] for task in comparison_statistics(comparison.pk).tasks)
     assert a.cost_per_success().usd == pytest.approx(0.02 / (2 / 3))
     assert b.cost_per_success().words == "unknown"
@@ -128,7 +110,7 @@ def test_costs_are_means_over_runs_divided_by_the_pass_rate(comparison: Comparis
 
 
 def test_without_a_cost_it_is_unknown_and_without_a_pass_never(comparison: Comparison) -> None:
-    trials(comparison, "a", "PF", "PF")
+    tried(comparison, "a", "PF", "PF")
     task = comparison_statistics(comparison.pk).tasks[0]
     assert task.sides["BASELINE"].cost_per_success().words == "unknown"
     assert task.sides["CANDIDATE"].cost_per_success().words == "never"
@@ -139,7 +121,7 @@ def test_the_number_of_queries_is_fixed(
     comparison: Comparison, scenarios: int, django_assert_num_queries: Any
 ) -> None:
     for number in range(scenarios):
-        trials(comparison, f"s{number}", "PP", "PF")
+        tried(comparison, f"s{number}", "PP", "PF")
     with django_assert_num_queries(4):
         comparison_statistics(comparison.pk)
     with django_assert_num_queries(3):
@@ -147,7 +129,7 @@ def test_the_number_of_queries_is_fixed(
 
 
 def test_another_comparison_is_not_looked_at(comparison: Comparison) -> None:
-    trials(comparison, "a", "PP")
+    tried(comparison, "a", "PP")
     other = factories.comparison(state="COMPLETED")
-    trials(other, "b", "FF")
+    tried(other, "b", "FF")
     assert [task.scenario for task in comparison_statistics(comparison.pk).tasks] == ["a"]
