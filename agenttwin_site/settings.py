@@ -175,6 +175,11 @@ else:
         }
 
 CELERY_TASK_DEFAULT_QUEUE = environment.text("CELERY_QUEUE", "agenttwin")
+# Judging mostly waits for others; where that holds up running, it gets a queue and workers of its own.
+JUDGE_QUEUE = environment.text("JUDGE_QUEUE", CELERY_TASK_DEFAULT_QUEUE)
+CELERY_TASK_ROUTES = {
+    f"evaluations.tasks.{name}": {"queue": JUDGE_QUEUE} for name in ("judge_cases", "judge_sessions")
+}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

@@ -43,6 +43,31 @@ def wake_workers(comparison_id: int, *, cases: int) -> None:
     transaction.on_commit(send)
 
 
+def wake_judges(comparison_id: int) -> None:
+    """After the commit of this transaction, tell a worker that cases of a comparison wait for their judge.
+
+    One message is enough: who judges takes every place that the provider's limit leaves free.
+    """
+
+    def send() -> None:
+        from evaluations.tasks import judge_cases
+
+        deliver(judge_cases, comparison_id)
+
+    transaction.on_commit(send)
+
+
+def wake_session_judges() -> None:
+    """After the commit of this transaction, tell a worker that manual sessions wait for their judge."""
+
+    def send() -> None:
+        from evaluations.tasks import judge_sessions
+
+        deliver(judge_sessions)
+
+    transaction.on_commit(send)
+
+
 def deliver(task: Task, *args: object, **kwargs: object) -> bool:
     """Hand a message to the broker; False when it cannot be reached, which the sweep makes up for."""
     try:

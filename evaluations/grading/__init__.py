@@ -14,6 +14,7 @@ from evaluations.grading.expectations import (
     compile_expectations,
     expectation_type,
     grade,
+    result_of,
 )
 from evaluations.grading.metrics import METRICS, compare_metrics, metrics, steps_taken
 from evaluations.grading.results import STATUSES, Finding, Result
@@ -56,6 +57,7 @@ __all__ = [
     "grade",
     "is_retry",
     "metrics",
+    "result_of",
     "retry_seqs",
     "steps_taken",
     "trajectory",

@@ -9,7 +9,6 @@ from typing import Any
 import httpx2
 
 from evaluations.judges.exchange import (
-    MAX_TOKENS,
     Key,
     Reply,
     cost_usd,
@@ -18,7 +17,14 @@ from evaluations.judges.exchange import (
     status_error,
     token_usage,
 )
-from evaluations.judges.interface import Answered, JudgeError, JudgeIdentity, JudgeRequest, JudgeSettings
+from evaluations.judges.interface import (
+    MAX_REPLY_TOKENS,
+    Answered,
+    JudgeError,
+    JudgeIdentity,
+    JudgeRequest,
+    JudgeSettings,
+)
 from evaluations.judges.prompt import Prompt
 from evaluations.judges.rendering import Shown, render
 from evaluations.judges.verdicts import read_verdict
@@ -69,7 +75,7 @@ class AnthropicJudge:
     def _question(self, shown: Shown) -> dict[str, Any]:
         return {
             "model": self.settings.model,
-            "max_tokens": MAX_TOKENS,
+            "max_tokens": MAX_REPLY_TOKENS,
             "system": shown.system,
             "messages": [{"role": "user", "content": shown.user}],
             "tools": [

@@ -47,15 +47,24 @@ def ask(
     attempt = 0
     while True:
         attempt += 1
-        answer, error = _attempt(judge, request)
-        spent = answer.cost_usd if answer is not None else error.cost_usd if error is not None else None
-        if error is not None and not error.raw and spent is None:
-            spent = 0.0  # nothing came back
-        cost = None if cost is None or spent is None else cost + spent
-        pause = None if error is None else _pause(error, attempt)
+        said = ask_once(judge, request)
+        answer, error = said.answer, said.error
+        cost = None if cost is None or said.cost_usd is None else cost + said.cost_usd
+        pause = None if error is None else pause_after(error, attempt)
         if pause is None or not may_ask_again():
             return Asked(attempt, clock() - started, answer, error, cost)
         sleep(pause)
+
+
+def ask_once(judge: Judge, request: JudgeRequest) -> Asked:
+    """One attempt. Never raises for a judge."""
+    started = time.monotonic()
+    answer, error = _attempt(judge, request)
+    cost = answer.cost_usd if answer is not None else None
+    if error is not None:
+        # Where nothing came back nothing was paid for, as far as anybody can know.
+        cost = error.cost_usd if error.raw else 0.0
+    return Asked(1, time.monotonic() - started, answer, error, cost)
 
 
 def _attempt(judge: Judge, request: JudgeRequest) -> tuple[Answered | None, JudgeError | None]:
@@ -71,7 +80,7 @@ def _attempt(judge: Judge, request: JudgeRequest) -> tuple[Answered | None, Judg
         return None, JudgeError("rejected", f"asking it failed: {type(broken).__name__}")
 
 
-def _pause(error: JudgeError, attempt: int) -> float | None:
+def pause_after(error: JudgeError, attempt: int) -> float | None:
     """Seconds to wait before the next attempt; None for no next attempt."""
     if not error.is_transient or attempt >= MAX_ATTEMPTS:
         return None

@@ -14,6 +14,8 @@ PASS, FAIL = "pass", "fail"
 LABELS = (PASS, FAIL)
 DEFAULT_THRESHOLD = 0.7
 DEFAULT_CRITERION = "general"
+#: The longest reply a model may write; a verdict needs a fraction of it.
+MAX_REPLY_TOKENS = 1500
 
 #: Sources a quote may name, beside `tool_call:N`.
 ANSWER, CUSTOMER_MESSAGE, TOOL_CALL = "answer", "customer_message", "tool_call"
@@ -206,7 +208,10 @@ class Judge(Protocol):
 
     @property
     def address(self) -> str:
-        """Where it is asked; "" for one that works in this process. Part of what shapes a verdict."""
+        """Where it is asked; "" for one that works in this process, at once and for nothing.
+
+        Part of what shapes a verdict.
+        """
 
     def judge(self, request: JudgeRequest) -> Answered:
         """The verdict, after at most the configured time.

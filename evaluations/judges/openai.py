@@ -9,7 +9,6 @@ from typing import Any
 import httpx2
 
 from evaluations.judges.exchange import (
-    MAX_TOKENS,
     Key,
     Reply,
     cost_usd,
@@ -19,6 +18,7 @@ from evaluations.judges.exchange import (
     token_usage,
 )
 from evaluations.judges.interface import (
+    MAX_REPLY_TOKENS,
     Answered,
     JudgeError,
     JudgeIdentity,
@@ -73,7 +73,7 @@ class OpenAIJudge:
     def _question(self, shown: Shown) -> dict[str, Any]:
         return {
             "model": self.settings.model,
-            "max_completion_tokens": MAX_TOKENS,
+            "max_completion_tokens": MAX_REPLY_TOKENS,
             "messages": [
                 {"role": "system", "content": shown.system},
                 {"role": "user", "content": shown.user},

@@ -14,6 +14,7 @@ from evaluations.models.calibration import (
     Onlooker,
 )
 from evaluations.models.cases import (
+    UNFINISHED,
     Case,
     CaseState,
     ExpectationResult,
@@ -42,11 +43,13 @@ from evaluations.models.gate import (
     GatePolicy,
     GatePolicyVersion,
 )
+from evaluations.models.judging import JudgePlace, JudgeSpending, JudgeVerdict
 from evaluations.models.manual import ManualSession, ManualState
 
 __all__ = [
     "CLASS_RANKS",
     "UNCLASSIFIED_RANK",
+    "UNFINISHED",
     "Agent",
     "AgentVersion",
     "Calibration",
@@ -68,6 +71,9 @@ __all__ = [
     "GateOverride",
     "GatePolicy",
     "GatePolicyVersion",
+    "JudgePlace",
+    "JudgeSpending",
+    "JudgeVerdict",
     "Label",
     "LabelValue",
     "ManualSession",

@@ -22,8 +22,14 @@ from twins.models import TwinVersion
 class CaseState(models.TextChoices):
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
+    # It ran and is stored; its semantic expectations wait for a judge, or are with one.
+    JUDGING = "JUDGING"
     FINISHED = "FINISHED"
     CANCELLED = "CANCELLED"
+
+
+# A case in one of these keeps its run from ending.
+UNFINISHED = (CaseState.QUEUED, CaseState.RUNNING, CaseState.JUDGING)
 
 
 class Verdict(models.TextChoices):
@@ -80,8 +86,9 @@ class Case(models.Model):
     verdict = models.CharField(max_length=7, choices=Verdict, null=True, blank=True)
     effective_verdict = models.CharField(max_length=7, choices=Verdict, null=True, blank=True)
 
-    # The claim of the worker that runs it; empty while nobody does.
+    # The claim of the worker that runs or judges it; empty while nobody does.
     attempts = models.PositiveIntegerField(default=0)
+    judging_attempts = models.PositiveIntegerField(default=0)
     claim_token = models.CharField(max_length=64, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
 
@@ -134,12 +141,26 @@ class Case(models.Model):
                 | Q(lease_expires_at__isnull=False) & ~Q(claim_token=""),
                 name="case_running_has_a_lease",
             ),
+            models.CheckConstraint(
+                condition=~Q(state=CaseState.JUDGING)
+                | Q(verdict__isnull=True)
+                & (
+                    Q(claim_token="", lease_expires_at__isnull=True)
+                    | ~Q(claim_token="") & Q(lease_expires_at__isnull=False)
+                ),
+                name="case_judging_has_no_verdict_yet",
+            ),
         ]
         indexes = [
             models.Index(
                 fields=["state", "lease_expires_at"],
                 condition=Q(state__in=[CaseState.QUEUED, CaseState.RUNNING]),
                 name="case_waiting_or_running",
+            ),
+            models.Index(
+                fields=["run", "lease_expires_at"],
+                condition=Q(state=CaseState.JUDGING),
+                name="case_to_be_judged",
             ),
         ]
 

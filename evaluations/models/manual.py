@@ -19,6 +19,8 @@ from twins.columns import ExactJSONField
 
 class ManualState(models.TextChoices):
     OPEN = "OPEN"
+    # Closed by who opened it; its semantic expectations wait for a judge, or are with one.
+    JUDGING = "JUDGING"
     CLOSED = "CLOSED"
 
 
@@ -38,8 +40,12 @@ class ManualSession(models.Model):
     # Of the form or request that opened it: the same one again opens no second session.
     form_token = models.UUIDField(unique=True, null=True, blank=True)
 
-    state = models.CharField(max_length=6, choices=ManualState, default=ManualState.OPEN)
+    state = models.CharField(max_length=7, choices=ManualState, default=ManualState.OPEN)
     verdict = models.CharField(max_length=7, choices=Verdict, null=True, blank=True)
+    # The claim of the worker that judges it; empty while nobody does.
+    judging_attempts = models.PositiveIntegerField(default=0)
+    claim_token = models.CharField(max_length=64, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
     # Why it ended without a grade.
     error_reason = models.TextField(blank=True)
     # As `to_json` of the engine's records and of the grading's results writes them, free of secrets.

@@ -12,6 +12,7 @@ from agenttwin_site.events import governance
 from evaluations import dispatch
 from evaluations.errors import AlreadyEndedError, ConflictError
 from evaluations.models import (
+    UNFINISHED,
     Case,
     CaseState,
     Comparison,
@@ -106,7 +107,7 @@ def cancel_comparison(comparison: Comparison, *, actor: Any = None) -> Compariso
         locked.cancel_requested_at = locked.finished_at = now
         locked.save(update_fields=["state", "reason", "cancel_requested_at", "finished_at"])
         runs = locked.runs.exclude(state=RunState.FINISHED)
-        Case.objects.filter(run__comparison=locked, state__in=[CaseState.QUEUED, CaseState.RUNNING]).update(
+        Case.objects.filter(run__comparison=locked, state__in=UNFINISHED).update(
             state=CaseState.CANCELLED, claim_token="", lease_expires_at=None, finished_at=now
         )
         runs.update(state=RunState.CANCELLED, finished_at=now)

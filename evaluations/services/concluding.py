@@ -20,9 +20,9 @@ from django.utils import timezone
 from agenttwin_site.events import comparison_concluded
 from evaluations.models import (
     CLASS_RANKS,
+    UNFINISHED,
     Case,
     CaseClass,
-    CaseState,
     Comparison,
     ComparisonState,
     ExpectationResult,
@@ -52,7 +52,7 @@ OPEN = (ComparisonState.QUEUED, ComparisonState.RUNNING)
 
 def conclude_if_done(comparison_id: int) -> bool:
     """End the runs whose cases have all ended, and with the last the comparison; True if it ended now."""
-    unfinished = Case.objects.filter(run=OuterRef("pk"), state__in=[CaseState.QUEUED, CaseState.RUNNING])
+    unfinished = Case.objects.filter(run=OuterRef("pk"), state__in=UNFINISHED)
     open_runs = Run.objects.filter(comparison_id=comparison_id, state__in=[RunState.QUEUED, RunState.RUNNING])
     open_runs.filter(~Exists(unfinished)).update(state=RunState.FINISHED, finished_at=timezone.now())
     if open_runs.exists() or not Comparison.objects.filter(pk=comparison_id, state__in=OPEN).exists():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from evaluations.grading import CompiledExpectation, compile_expectations
+from evaluations.grading.expectations.judged import SEMANTIC
 from evaluations.services.storable import Redaction, secrets_of
 from scenarios.documents.cases import case_spec
 from scenarios.documents.scenario import Scenario, validate_scenario
@@ -44,6 +45,8 @@ class Kit:
     expectations: tuple[CompiledExpectation, ...]
     spec: CaseSpec
     redaction: Redaction
+    # Positions of the expectations that a judge grades; most scenarios have none.
+    judged: tuple[int, ...] = ()
 
     def spec_for(self, seed: int) -> CaseSpec:
         """The pinned start of a case: everything but the seed is the same for every trial."""
@@ -75,14 +78,16 @@ def build_kit(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> K
             return kit
     scenario, definition = scenario_of(scenario_version), twin_definition(twin_version)
     spec = case_spec(definition, scenario)
+    expectations = compile_expectations(scenario.expectations)
     kit = Kit(
         scenario_version_id=scenario_version.pk,
         twin_version_id=twin_version.pk,
         scenario=scenario,
         definition=definition,
-        expectations=compile_expectations(scenario.expectations),
+        expectations=expectations,
         spec=spec,
         redaction=Redaction(secrets_of(definition, scenario), spec.initial_state),
+        judged=tuple(place for place, one in enumerate(expectations) if one.type.name == SEMANTIC),
     )
     with _lock:
         _cache[key] = kit

@@ -23,13 +23,15 @@ from evaluations.agents.base import DEFAULT_TOOL_CALLS, AgentEnd
 from evaluations.errors import AlreadyEndedError, ConflictError, RequestError
 from evaluations.models import ManualSession, ManualState
 from evaluations.services.comparisons import write_snapshot
+from evaluations.services.judging import judge_session
+from evaluations.services.judging.sessions import record_of
 from evaluations.services.kits import Kit, build_kit
 from evaluations.services.outcomes import CaseOutcome, graded, unfinished_outcome
 from evaluations.services.planning import usable_kits
 from evaluations.services.remote import run_of, session_spec
 from scenarios.documents.cases import case_seed
 from scenarios.models import ScenarioVersion
-from twins.engine.records import CallRecord, Record, RetrievalRecord
+from twins.engine.records import CallRecord, Record
 from twins.wire.errors import SessionGoneError
 from twins.wire.keeping import records_of
 from twins.wire.models import WireSession
@@ -93,6 +95,8 @@ def open_manual_session(
 def close_manual_session(session: ManualSession, *, answer: Any = None, actor: Any = None) -> ManualSession:
     """Revoke the token, grade what was recorded, and store it; answers the closed session.
 
+    Where a judge elsewhere has to be asked, the session is JUDGING until it has answered.
+
     `answer` is what the agent said in the end, in the form of an agent's answer (FORMATS 5), or None: then
     the checks of the answer have nothing to look at. It is a claim like any other.
 
@@ -113,13 +117,16 @@ def close_manual_session(session: ManualSession, *, answer: Any = None, actor: A
             before={"state": ManualState.OPEN},
             after={"state": locked.state, "verdict": locked.verdict},
         )
+    if locked.state == ManualState.JUDGING:
+        judge_session(locked.pk)
+        locked.refresh_from_db()
     return locked
 
 
 def recorded_so_far(session: ManualSession) -> tuple[Record, ...]:
     """The records of a session, open or closed, free of planted secrets."""
     if not session.is_open:
-        return tuple(_record(fields) for fields in session.records)
+        return tuple(record_of(fields) for fields in session.records)
     redaction = kit_of(session).redaction
     # Where the case stands is not asked for here, only what was recorded on the way.
     return redaction.stored(records_of(session.wire_session_id), redaction.initial_state).records
@@ -268,7 +275,7 @@ def _close(session: ManualSession, end: AgentEnd, actor: Any) -> None:
         # Its evidence is out of reach; its token must not outlive it.
         WireSession.objects.filter(pk=session.wire_session_id).update(revoked_at=timezone.now())
         outcome = unfinished_outcome(None, f"its documents cannot be used here: {problem}")
-    session.state, session.closed_by, session.closed_at = ManualState.CLOSED, actor, timezone.now()
+    session.closed_by, session.closed_at = actor, timezone.now()
     try:
         with transaction.atomic():
             _store(session, outcome)
@@ -281,7 +288,9 @@ def _close(session: ManualSession, end: AgentEnd, actor: Any) -> None:
 
 
 def _store(session: ManualSession, outcome: CaseOutcome) -> None:
-    session.verdict, session.error_reason = outcome.verdict, outcome.error_reason
+    session.state = ManualState.JUDGING if outcome.judging else ManualState.CLOSED
+    session.verdict = None if outcome.judging else outcome.verdict
+    session.error_reason = outcome.error_reason
     session.records = [_fields(record) for record in outcome.records]
     session.results = [result.to_json() for result in outcome.results]
     session.answer, session.claimed_outcome = outcome.answer, outcome.claimed_outcome
@@ -298,9 +307,3 @@ def _fields(record: Record) -> dict[str, Any]:
         # Not printed anywhere, and still part of what tells one attempt from a repeated one.
         fields["idempotency_key"] = record.idempotency_key
     return fields
-
-
-def _record(fields: dict[str, Any]) -> Record:
-    if fields["kind"] == "retrieval":
-        return RetrievalRecord.from_json(fields)
-    return CallRecord.from_json(fields)

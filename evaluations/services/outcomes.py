@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,10 +25,13 @@ from evaluations.grading import (
     contradiction,
     grade,
     metrics,
+    result_of,
     retry_seqs,
     verification,
 )
 from evaluations.grading.wording import clean, cut
+from evaluations.judges.findings import unanswered
+from evaluations.judges.interface import DEFAULT_CRITERION
 from evaluations.services.kits import Kit
 from evaluations.services.storable import KEPT_REASON, kept_answer
 from scenarios.documents.agent import AgentManifest
@@ -40,9 +43,14 @@ ERRORED = "ERRORED"
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What one attempt at a case found out, free of planted secrets and ready to be stored."""
+    """What one attempt at a case found out, free of planted secrets and ready to be stored.
+
+    `judging`: positions of the results that a judge has yet to give. What stands there is none, and with
+    them the verdict is still open.
+    """
 
     verdict: str
+    judging: tuple[int, ...] = ()
     error_reason: str = ""
     records: tuple[Any, ...] = ()
     results: tuple[Result, ...] = ()
@@ -141,12 +149,13 @@ def graded(kit: Kit, seed: int, run: CaseRun) -> CaseOutcome:
     redaction = kit.redaction
     answer = None if run.broken else run.end.answer
     error = redaction.text(run.broken)
-    results = _results(kit, run, error)
+    results, judging = _results(kit, run, error)
     verified, status = verification(results)
     claimed = answer.claimed_outcome if answer is not None else None
     stored = redaction.stored(run.records, run.state.root)
     return CaseOutcome(
         verdict=ERRORED if error else case_verdict(results),
+        judging=judging,
         error_reason=error or _error_reason(run.end, results),
         records=stored.records,
         results=results,
@@ -162,15 +171,16 @@ def graded(kit: Kit, seed: int, run: CaseRun) -> CaseOutcome:
     )
 
 
-def _results(kit: Kit, run: CaseRun, error: str) -> tuple[Result, ...]:
+def _results(kit: Kit, run: CaseRun, error: str) -> tuple[tuple[Result, ...], tuple[int, ...]]:
+    """The results, and the positions of those that wait for a judge."""
     if error:
-        return _not_judged(kit, error)
+        return _not_judged(kit, error), ()
     findings: tuple[Result, ...] = ()
     failure = run.end.failure
     if failure is not None:
         findings = (agent_run_result(failure.kind, kit.redaction.text(failure.detail)),)
         if findings[0].status == "ERROR":
-            return _not_judged(kit, findings[0].reason) + findings
+            return _not_judged(kit, findings[0].reason) + findings, ()
     evidence = Evidence(
         spec=run.spec,
         final=run.state,
@@ -178,7 +188,21 @@ def _results(kit: Kit, run: CaseRun, error: str) -> tuple[Result, ...]:
         answer=run.end.answer,
         customer_message=kit.scenario.message,
     )
-    return grade(kit.expectations, evidence) + findings
+    results = grade(kit.expectations, evidence)
+    if not kit.judged:
+        return results + findings, ()
+    if evidence.output is not None and evidence.output.strip():
+        return results + findings, kit.judged
+    return _unanswered(kit, results) + findings, ()
+
+
+def _unanswered(kit: Kit, results: tuple[Result, ...]) -> tuple[Result, ...]:
+    """Without an answer a judge has nothing to read, and need not be asked to say so."""
+    found = list(results)
+    for place in kit.judged:
+        criterion = kit.scenario.expectations[place].category or DEFAULT_CRITERION
+        found[place] = result_of(kit.expectations[place], unanswered(criterion), kit.redaction.value)
+    return tuple(found)
 
 
 def _not_judged(kit: Kit, reason: str) -> tuple[Result, ...]:
@@ -199,5 +223,10 @@ def _not_judged(kit: Kit, reason: str) -> tuple[Result, ...]:
 def _error_reason(end: AgentEnd, results: tuple[Result, ...]) -> str:
     if end.failure is not None:
         return next(result.reason for result in reversed(results) if result.type == "agentRun")
+    return errors_told(results)
+
+
+def errors_told(results: Iterable[Result]) -> str:
+    """Why a case is ERRORED whose run came to its end: the first checks that could not be evaluated."""
     broken = [result for result in results if result.status == "ERROR"]
     return "; ".join(f"{result.id}: {result.reason}" for result in broken[:3])

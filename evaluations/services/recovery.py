@@ -18,6 +18,8 @@ from evaluations.services import claims
 from evaluations.services.calibrating import overdue_calibrations
 from evaluations.services.calibration import wake_worker
 from evaluations.services.concluding import conclude_if_done
+from evaluations.services.judging import claims as judging_claims
+from evaluations.services.judging.cases import comparisons_waiting
 from evaluations.services.manual import end_overdue
 from evaluations.services.running import end_exhausted
 
@@ -41,22 +43,30 @@ def recover(*, wake: Callable[[int, int], None] | None = None) -> RecoveryReport
     `wake` is called with a comparison's id and its waiting cases instead of sending messages.
     """
     end_overdue()
-    expired = claims.expire_overdue(timezone.now())
+    now = timezone.now()
+    expired = claims.expire_overdue(now) + judging_claims.expire_overdue(now)
     given_up = end_exhausted()
     waiting = _waiting()
-    for comparison_id, cases in waiting.items():
+    to_judge = set(comparisons_waiting())
+    for comparison_id in [*waiting, *sorted(to_judge - waiting.keys())]:
         if wake is not None:
-            wake(comparison_id, cases)
-        else:
+            wake(comparison_id, waiting.get(comparison_id, 0))
+            continue
+        if comparison_id in waiting:
             # One message is enough: a worker that finds more work wakes the next.
             dispatch.wake_workers(comparison_id, cases=1)
     for calibration_id in overdue_calibrations(timezone.now()):
         wake_worker(calibration_id)
+        if comparison_id in to_judge:
+            dispatch.wake_judges(comparison_id)
+    if judging_claims.sessions_to_judge().filter(claim_token="").exists():
+        dispatch.wake_session_judges()
+    woken = tuple(waiting.keys() | to_judge)
     open_comparisons = Comparison.objects.filter(
         state__in=[ComparisonState.QUEUED, ComparisonState.RUNNING]
-    ).exclude(pk__in=waiting)
+    ).exclude(pk__in=woken)
     concluded = tuple(pk for pk in open_comparisons.values_list("pk", flat=True) if conclude_if_done(pk))
-    return RecoveryReport(expired, given_up, tuple(waiting), concluded)
+    return RecoveryReport(expired, given_up, tuple(sorted(woken)), concluded)
 
 
 def _waiting() -> dict[int, int]:

@@ -46,6 +46,8 @@ class ChunkReport:
     seconds: float = 0.0
     # Cases of agents elsewhere, which are asked side by side: their time says nothing about ours.
     remote: int = 0
+    # Of those stored, the cases that now wait for a judge.
+    to_judge: int = 0
 
 
 def run_chunk(
@@ -54,21 +56,30 @@ def run_chunk(
     limit: int = claims.CHUNK_SIZE,
     after_id: int = 0,
     on_stored: Callable[[int], object] | None = None,
+    on_to_judge: Callable[[int], object] | None = None,
 ) -> ChunkReport:
-    """Claim and run up to `limit` cases of a comparison. `on_stored` is told how many were just stored."""
+    """Claim and run up to `limit` cases of a comparison.
+
+    `on_stored` is told how many cases just ended, `on_to_judge` how many just began to wait for a judge.
+    """
     started, token = time.monotonic(), claims.new_token()
     ids = claims.claim_cases(comparison_id, token=token, limit=limit, after_id=after_id)
     ended = 0 if ids else end_exhausted(comparison_id)
-    chunk = _Chunk(token, on_stored)
+    chunk = _Chunk(token, on_stored, on_to_judge)
     try:
         chunk.run(_loaded(ids))
     except BaseException:
         chunk.give_back()
         raise
-    if not ids or len(ids) < limit:
+    if (not ids or len(ids) < limit) and not chunk.to_judge:
         conclude_if_done(comparison_id)
     return ChunkReport(
-        len(ids), chunk.stored + ended, ids[-1] if ids else 0, time.monotonic() - started, chunk.remote
+        claimed=len(ids),
+        stored=chunk.stored + ended,
+        last_id=ids[-1] if ids else 0,
+        seconds=time.monotonic() - started,
+        remote=chunk.remote,
+        to_judge=chunk.to_judge,
     )
 
 
@@ -84,20 +95,25 @@ def end_exhausted(comparison_id: int | None = None) -> int:
     for row, found in _with_kits(ids):
         kit = None if isinstance(found, str) else found
         ended.append(Finished(row.case_id, kit, unfinished_outcome(kit, reason)))
-    return store(ended, token)
+    return store(ended, token).cases
 
 
 class _Chunk:
     """The cases claimed under one token, stored together about once a second."""
 
-    def __init__(self, token: str, on_stored: Callable[[int], object] | None) -> None:
+    def __init__(
+        self,
+        token: str,
+        on_stored: Callable[[int], object] | None,
+        on_to_judge: Callable[[int], object] | None,
+    ) -> None:
         self._token = token
-        self._on_stored = on_stored
+        self._on_stored, self._on_to_judge = on_stored, on_to_judge
         self._finished: list[Finished] = []
         self._untried: dict[int, None] = {}
         self._last_flush = self._last_renewal = time.monotonic()
         self._alive = True
-        self.stored = self.remote = 0
+        self.stored = self.remote = self.to_judge = 0
 
     def run(self, orders: Sequence[CaseOrder | Finished]) -> None:
         self._untried = dict.fromkeys(order.case_id for order in orders)
@@ -141,11 +157,14 @@ class _Chunk:
         """Store what is finished. Finding that nothing is ours any more ends the chunk."""
         expected, self._finished = self._finished, []
         stored = store(expected, self._token)
-        self.stored += stored
+        self.stored += stored.cases
+        self.to_judge += stored.to_judge
         self._last_flush = time.monotonic()
-        self._alive = self._alive and (stored > 0 or not expected)
-        if stored and self._on_stored is not None:
-            self._on_stored(stored)
+        self._alive = self._alive and (stored.cases > 0 or not expected)
+        if (ended := stored.cases - stored.to_judge) and self._on_stored is not None:
+            self._on_stored(ended)
+        if stored.to_judge and self._on_to_judge is not None:
+            self._on_to_judge(stored.to_judge)
         if self._untried and self._last_flush - self._last_renewal > settings.AGENTTWIN_LEASE_SECONDS / 3:
             self._renew()
 

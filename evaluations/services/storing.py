@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
@@ -46,26 +46,34 @@ class Finished:
     outcome: CaseOutcome
 
 
-def store(finished: Sequence[Finished], token: str) -> int:
+class Stored(NamedTuple):
+    """How many cases were stored, and how many of them now wait for a judge."""
+
+    cases: int = 0
+    to_judge: int = 0
+
+
+def store(finished: Sequence[Finished], token: str) -> Stored:
     """Store what is still ours to store; how many cases that was.
 
     A case whose claim was lost (lease over, comparison cancelled) is left to whoever holds it now. A case
     that the database refuses is stored as ERRORED with the reason, so that it cannot hold up the others.
     """
     if not finished:
-        return 0
+        return Stored()
     try:
         return _store_together(finished, token)
     except (OperationalError, InterfaceError):
         raise  # the database is away: nothing about the cases
     except (DatabaseError, ValueError, TypeError) as problem:
         if len(finished) > 1:
-            return sum(store([one], token) for one in finished)
+            alone = [store([one], token) for one in finished]
+            return Stored(*map(sum, zip(*alone, strict=True)))
         logger.exception("case %s cannot be stored", finished[0].case_id)
         return _store_together([_unstorable(finished[0], problem)], token)
 
 
-def _store_together(finished: Sequence[Finished], token: str) -> int:
+def _store_together(finished: Sequence[Finished], token: str) -> Stored:
     with transaction.atomic():
         held = still_held([one.case_id for one in finished], token)
         ours = [one for one in finished if one.case_id in held]
@@ -73,7 +81,7 @@ def _store_together(finished: Sequence[Finished], token: str) -> int:
         insert_rows(ExpectationResult, RESULT_COLUMNS, (row for one in ours for row in _result_rows(one)))
         now = timezone.now()
         update_rows(Case, ((one.case_id, _case_columns(one, now)) for one in ours))
-    return len(ours)
+    return Stored(len(ours), sum(1 for one in ours if one.outcome.judging))
 
 
 def _unstorable(one: Finished, problem: Exception) -> Finished:
@@ -93,6 +101,8 @@ def _record_rows(one: Finished) -> Iterator[tuple[Any, ...]]:
 
 def _result_rows(one: Finished) -> Iterator[tuple[Any, ...]]:
     for position, result in enumerate(one.outcome.results):
+        if position in one.outcome.judging:
+            continue  # written with the judge's verdict
         yield (
             one.case_id,
             position,
@@ -110,10 +120,11 @@ def _result_rows(one: Finished) -> Iterator[tuple[Any, ...]]:
 def _case_columns(one: Finished, now: object) -> Mapping[str, object]:
     outcome, kit = one.outcome, one.kit
     ran = kit is not None and outcome.seed is not None
+    verdict = None if outcome.judging else outcome.verdict
     return {
-        "state": CaseState.FINISHED,
-        "verdict": outcome.verdict,
-        "effective_verdict": outcome.verdict,
+        "state": CaseState.JUDGING if outcome.judging else CaseState.FINISHED,
+        "verdict": verdict,
+        "effective_verdict": verdict,
         "claim_token": "",
         "lease_expires_at": None,
         "used_scenario_version_id": kit.scenario_version_id if kit is not None and ran else None,
@@ -128,5 +139,5 @@ def _case_columns(one: Finished, now: object) -> Mapping[str, object]:
         "tool_call_count": outcome.tool_calls,
         "retry_count": outcome.retries,
         "metrics": outcome.metrics,
-        "finished_at": now,
+        "finished_at": None if outcome.judging else now,
     }

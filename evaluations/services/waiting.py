@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evaluations.errors import EvaluationError
 from evaluations.models import Case, CaseState, Comparison
-from evaluations.services import running
+from evaluations.services import judging, running
 from evaluations.services.comparisons import OPEN_STATES
 from evaluations.services.recovery import recover
 
@@ -32,7 +32,11 @@ def run_here(comparison_id: int, *, on_stored: Callable[[int], object] = lambda 
     while is_open(comparison_id):
         report = running.run_chunk(comparison_id, after_id=last_id, on_stored=on_stored)
         last_id = report.last_id
-        if not report.claimed and not report.stored and is_open(comparison_id):
+        busy = bool(report.claimed or report.stored)
+        if (report.to_judge or not busy) and is_open(comparison_id):
+            judged = judging.judge_cases(comparison_id, on_judged=on_stored)
+            busy = busy or bool(judged.claimed or judged.stored)
+        if not busy and is_open(comparison_id):
             # What is left is held by another process; if that died, its lease will tell.
             time.sleep(POLL_SECONDS)
 
@@ -86,4 +90,5 @@ def _ended(comparison_id: int) -> int:
 
 def _somebody_works() -> bool:
     """Any live lease will do: a worker busy with other comparisons comes to this one in its turn."""
-    return Case.objects.filter(state=CaseState.RUNNING, lease_expires_at__gt=timezone.now()).exists()
+    held = Case.objects.filter(state__in=[CaseState.RUNNING, CaseState.JUDGING])
+    return held.filter(lease_expires_at__gt=timezone.now()).exists()

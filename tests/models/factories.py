@@ -24,6 +24,7 @@ from evaluations.models import (
     GateOverride,
     GatePolicy,
     GatePolicyVersion,
+    JudgeVerdict,
     Label,
     PairedCase,
     Run,
@@ -142,6 +143,33 @@ def finished_case(of: PairedCase | None = None, side: str = "BASELINE", **fields
     tool_call(row)
     result(row)
     return row
+
+
+def judge_verdict(of: ExpectationResult | None = None, **fields: Any) -> JudgeVerdict:
+    """A verdict of a language model that passes."""
+    values = {
+        "result": of or result(case(), expectation_id="says-so", type="semantic", status="PASS"),
+        "expectation_id": "says-so",
+        "status": "PASS",
+        "provider": "anthropic",
+        "model": "small",
+        "judge_label": "llm",
+        "prompt_version": "1",
+        "prompt_sha256": "a" * 64,
+        "criterion": "honesty",
+        "rubric_sha256": "b" * 64,
+        "threshold": 0.7,
+        "request_digest": "c" * 64,
+        "shown": "Grade this.",
+        "answered": "{}",
+        "score": 0.9,
+        "label": "pass",
+        "confidence": 0.8,
+        "reason": "It says so.",
+        "attempts": 1,
+        **fields,
+    }
+    return JudgeVerdict.objects.create(**values)
 
 
 def tool_call(of: Case, seq: int = 1, **fields: Any) -> ToolCall:

@@ -25,6 +25,7 @@ MIGRATIONS = (
     "evaluations.migrations.0008_release_gate",
     "scenarios.migrations.0003_datasets",
     "evaluations.migrations.0005_dataset_uses",
+    "evaluations.migrations.0009_judging",
 )
 GUARDS: list[Frozen] = [guard for name in MIGRATIONS for guard in importlib.import_module(name).GUARDS]
 
@@ -46,6 +47,9 @@ WRITTEN_ONCE = [
     ("evaluations_toolcall", lambda: factories.finished_case().tool_calls.get(), "response"),
     ("evaluations_expectationresult", lambda: factories.finished_case().results.get(), "reason"),
     ("evaluations_expectationresult", lambda: factories.finished_case().results.get(), "evidence"),
+    ("evaluations_judgeverdict", factories.judge_verdict, "shown"),
+    ("evaluations_judgeverdict", factories.judge_verdict, "answered"),
+    ("evaluations_judgeverdict", factories.judge_verdict, "score"),
     ("evaluations_criterionversion", factories.criterion_version, "rubric"),
     ("evaluations_example", factories.example, "material"),
     ("evaluations_example", factories.example, "source"),
@@ -95,6 +99,7 @@ def test_delete_is_refused(table) -> None:
     factories.label(factories.completed_calibration().results.get().example)
     factories.gate_override()
     factories.dataset_use()
+    factories.judge_verdict()
     with pytest.raises(IntegrityError, match=table):
         execute(f'DELETE FROM "{table}"')
     assert value(table, "digest" if table == "evaluations_statesnapshot" else "id")
@@ -140,6 +145,7 @@ def test_replacing_a_row_by_an_insert_is_refused(table, row, column) -> None:
 
 def test_a_use_of_a_dataset_is_not_moved_to_another_candidate() -> None:
     factories.dataset_use()
+    factories.judge_verdict()
     other = factories.agent_version(version="2.0.0")
     with pytest.raises(IntegrityError, match="evaluations_datasetuse"):
         execute("UPDATE evaluations_datasetuse SET agent_version_id = %s", other.pk)

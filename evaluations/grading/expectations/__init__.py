@@ -17,6 +17,7 @@ from evaluations.grading.expectations.registry import (
     compile_expectations,
     expectation_type,
     grade,
+    result_of,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "compile_expectations",
     "expectation_type",
     "grade",
+    "result_of",
 ]

@@ -119,10 +119,15 @@ def _graded(item: CompiledExpectation, evidence: Evidence) -> Result:
         finding = kind.check(item.params, evidence)
     except Exception as problem:  # a bug in a check is an ERROR of that check, whatever it is
         finding = not_evaluated(f"{kind.name} could not be evaluated: {type(problem).__name__}: {problem}")
+    return result_of(item, finding, evidence.redact)
+
+
+def result_of(item: CompiledExpectation, finding: Finding, redact: Redact) -> Result:
+    """What is kept of a finding on an expectation, without the secrets that `redact` hides."""
+    kind = item.type
     label = None
     if finding.status == FAIL:
         label = finding.label or (kind.labels[0] if kind.labels else None)
-    redact = evidence.redact
     return Result(
         id=item.id,
         type=kind.name,
