@@ -388,7 +388,7 @@ def test_cancelling_wins_over_a_case_that_is_being_run(given: Any, start: Any) -
     ids = claims.claim_cases(comparison.pk, token="t")
     finished = [storing.Finished(row.case_id, kit, _ran(row.case_id)) for row, kit in running._with_kits(ids)]
     cancel_comparison(comparison)
-    assert storing.store(finished, "t") == 0
+    assert storing.store(finished, "t").cases == 0
     assert stored_counts() == (0, 0)
     assert concluding.conclude_if_done(comparison.pk) is False
     comparison.refresh_from_db()
