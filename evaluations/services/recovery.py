@@ -55,10 +55,10 @@ def recover(*, wake: Callable[[int, int], None] | None = None) -> RecoveryReport
         if comparison_id in waiting:
             # One message is enough: a worker that finds more work wakes the next.
             dispatch.wake_workers(comparison_id, cases=1)
-    for calibration_id in overdue_calibrations(timezone.now()):
-        wake_worker(calibration_id)
         if comparison_id in to_judge:
             dispatch.wake_judges(comparison_id)
+    for calibration_id in overdue_calibrations(now):
+        wake_worker(calibration_id)
     if judging_claims.sessions_to_judge().filter(claim_token="").exists():
         dispatch.wake_session_judges()
     woken = tuple(waiting.keys() | to_judge)
