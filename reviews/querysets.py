@@ -23,6 +23,7 @@ class ReviewQuerySet(models.QuerySet["Review"]):
                 "reviewer",
                 "withdraws",
                 "withdrawn_by__reviewer",
+                "double_review",
                 "result__case__run",
                 "result__case__pair__comparison__agent",
             )
@@ -39,7 +40,7 @@ class ReviewQuerySet(models.QuerySet["Review"]):
         """Every review of both sides of a pair, oldest first, with reviewers and withdrawals loaded."""
         return (
             self.filter(result__case__pair_id=pair_id)
-            .select_related("reviewer", "withdrawn_by", "result")
+            .select_related("reviewer", "withdrawn_by", "double_review", "result")
             .defer("result__evidence")
             .order_by("id")
         )

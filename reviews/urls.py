@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from reviews.views import audit, cases, deciding, manual_sessions, own_reviews, queue, tokens
+from reviews.views import audit, cases, deciding, manual_sessions, own_reviews, policy, queue, tokens
 
 app_name = "reviews"
 urlpatterns = [
@@ -15,6 +15,7 @@ urlpatterns = [
     path("results/<int:result_id>/override/", deciding.override, name="override"),
     path("reviews/<int:review_id>/withdraw/", deciding.withdraw, name="withdraw"),
     path("cases/<int:pair_id>/flag/", deciding.flag, name="flag"),
+    path("queue/policy/", policy.policy, name="policy"),
     path("queue/", queue.queue, name="queue"),
     path("queue/next/", queue.take_next, name="queue_next"),
     path("queue/<int:entry_id>/take/", queue.take, name="queue_take"),

@@ -4,7 +4,7 @@ from django.urls import path
 
 from agenttwin_site.api import site
 from evaluations.api import agents, calibrations, cases, comparisons, criteria, sessions, trials
-from reviews.api import audit, queue, reviews, trajectory
+from reviews.api import audit, double_reviews, policy, queue, reviews, trajectory
 from scenarios import api as scenarios
 from twins import api as twins
 
@@ -24,6 +24,8 @@ urlpatterns = [
     *calibrations.urlpatterns,
     *trajectory.urlpatterns,
     *reviews.urlpatterns,
+    *double_reviews.urlpatterns,
+    *policy.urlpatterns,
     *queue.urlpatterns,
     *audit.urlpatterns,
 ]

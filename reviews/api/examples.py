@@ -25,6 +25,7 @@ REVIEW: dict[str, Any] = {
     "trial": 1,
     "side": "candidate",
     "created_at": "2026-11-29T20:15:00Z",
+    "double_review": None,
     "links": {
         "self": f"{_AT}/api/v1/reviews/12/",
         "case": f"{_AT}/api/v1/cases/61/",
@@ -79,6 +80,66 @@ AUDIT: dict[str, Any] = {
     "via": "session",
     "previous_hash": "0" * 64,
     "entry_hash": "9f2c4f0f6c5b1b1f3f0e3f9c7a0a4b8e1f7d6c5b4a39281706f5e4d3c2b1a098",
+}
+POLICY: dict[str, Any] = {
+    "number": 1,
+    "is_in_force": True,
+    "two_reviewers": ["NEW_CRITICAL_FAILURE", "CRITICAL_JUDGED"],
+    "sample_percent": 5.0,
+    "confidence_below": 0.6,
+    "note": "Two people look before a critical failure is lifted.",
+    "created_by": "ada",
+    "created_at": "2026-11-29T20:15:00Z",
+    "links": {
+        "self": f"{_AT}/api/v1/review-policy/versions/1/",
+        "page": f"{_AT}/queue/policy/",
+    },
+}
+ROUND: dict[str, Any] = {
+    "id": 3,
+    "result": 420,
+    "expectation": "noDuplicateEffect",
+    "number": 1,
+    "state": "OPEN",
+    "asked_for": "NEW_CRITICAL_FAILURE",
+    "policy": 1,
+    "decisions": [
+        {
+            "position": 1,
+            "reviewer": "ann",
+            "decision": None,
+            "note": None,
+            "token": None,
+            "decided_at": "2026-11-29T20:15:00Z",
+        }
+    ],
+    "review": None,
+    "case": 61,
+    "comparison": 7,
+    "scenario": "refund-timeout-after-mutation",
+    "trial": 1,
+    "side": "candidate",
+    "opened_at": "2026-11-29T20:15:00Z",
+    "settled_at": None,
+    "links": {
+        "self": f"{_AT}/api/v1/double-reviews/3/",
+        "case": f"{_AT}/api/v1/cases/61/",
+        "page": f"{_AT}/comparisons/7/cases/refund-timeout-after-mutation/",
+    },
+}
+_AGREED: dict[str, Any] = {
+    "asked_for": None,
+    "rounds": 24,
+    "agreed": 21,
+    "share": 0.875,
+    "kappa": 0.7419354838709677,
+    "kappa_interval": {"low": 0.4685, "high": 1.0},
+}
+AGREEMENT: dict[str, Any] = {
+    "all": _AGREED,
+    "by_kind": [{**_AGREED, "asked_for": "NEW_CRITICAL_FAILURE"}],
+    "waiting": 2,
+    "split": 0,
 }
 STEP: dict[str, Any] = {
     "row": 4,

@@ -19,8 +19,9 @@ from evaluations.api.cases import SIDES
 from evaluations.api.comparisons import ID
 from evaluations.page_queries import case_path
 from reviews import services
+from reviews.api.double_reviews import DoubleReviewShape, found, round_json
 from reviews.api.examples import DECISION, REVIEW, WITHDRAWAL
-from reviews.models import Decision, Review
+from reviews.models import BlindDecision, Decision, Review
 from reviews.roles import DECIDE
 from reviews.texts import NOTE_MAX_LENGTH, NOTE_MIN_LENGTH
 
@@ -59,6 +60,9 @@ class ReviewShape(serializers.Serializer):
     trial = serializers.IntegerField()
     side = serializers.ChoiceField(choices=SIDES)
     created_at = serializers.DateTimeField()
+    double_review = serializers.IntegerField(
+        allow_null=True, help_text="The round of two reviewers it came of; null: one person decided."
+    )
     links = ReviewLinks()
 
 
@@ -139,8 +143,12 @@ class Reviews(ApiView):
         "Decide on a result",
         name="reviews_decide",
         tag="reviews",
-        description="What was measured stays; the case, its class and the totals follow at once.",
-        answers={201: ReviewShape},
+        description=(
+            "What was measured stays; the case, its class and the totals follow at once (201). Where the "
+            "review policy asks for two reviewers a decision is kept under seal until both have decided, and "
+            "nothing follows before that (202: the round)."
+        ),
+        answers={201: ReviewShape, 202: DoubleReviewShape},
         body=DecisionShape,
         body_example=DECISION,
         parameters=[KEY],
@@ -157,7 +165,7 @@ class Reviews(ApiView):
             seen_review_id=asked["seen_review"],
             **_acting(request),
         )
-        return created(review_json(request, _found(review.pk)), is_new=True)
+        return _made(request, review)
 
 
 class OneReview(ApiView):
@@ -176,8 +184,11 @@ class WithdrawReview(ApiView):
         "Withdraw a review",
         name="reviews_withdraw",
         tag="reviews",
-        description="Only the review that counts can be withdrawn; the one before it counts again.",
-        answers={201: ReviewShape},
+        description=(
+            "Only the review that counts can be withdrawn; the one before it counts again (201). Where the "
+            "review policy asks for two reviewers, two must want that (202: the round)."
+        ),
+        answers={201: ReviewShape, 202: DoubleReviewShape},
         body=WithdrawalShape,
         body_example=WITHDRAWAL,
         parameters=[KEY],
@@ -193,14 +204,21 @@ class WithdrawReview(ApiView):
             seen_review_id=asked["seen_review"],
             **_acting(request),
         )
-        return created(review_json(request, _found(review.pk)), is_new=True)
+        return _made(request, review)
+
+
+def _made(request: Any, made: Review | BlindDecision) -> Response:
+    """What a decision came to: a review, or a round in which somebody must still decide."""
+    if isinstance(made, Review):
+        return created(review_json(request, _found(made.pk)), is_new=True)
+    return Response(round_json(request, found(made.double_review_id)), status=202)
 
 
 def review_json(request: Any, row: Any) -> dict[str, Any]:
     """A row of `Review.objects.for_list()`."""
     case = row.result.case
     pair = case.pair
-    withdrawal = getattr(row, "withdrawn_by", None)
+    withdrawal, round_ = getattr(row, "withdrawn_by", None), getattr(row, "double_review", None)
     return {
         "id": row.pk,
         "result": row.result_id,
@@ -221,6 +239,7 @@ def review_json(request: Any, row: Any) -> dict[str, Any]:
         "trial": pair.trial,
         "side": case.run.side.lower(),
         "created_at": row.created_at,
+        "double_review": None if round_ is None else round_.pk,
         "links": {
             "self": absolute(request, f"{reverse('api:reviews')}{row.pk}/"),
             "case": absolute(request, f"{reverse('api:cases')}{pair.pk}/"),

@@ -119,6 +119,8 @@ def _subject_href(entry: AuditEntry) -> str:
             return CaseAddress(comparison, after["scenario"], trial).href()
     if entry.subject_type == "comparison" and entry.subject_id.isdigit():
         return reverse("evaluations:comparison", args=[int(entry.subject_id)])
+    if entry.subject_type == "reviewpolicy":
+        return reverse("reviews:policy")
     if entry.subject_type == "manualsession" and entry.subject_id.isdigit():
         return reverse("reviews:session", args=[int(entry.subject_id)])
     if entry.subject_type == "case" and type(after.get("entry")) is int:

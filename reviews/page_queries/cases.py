@@ -21,6 +21,7 @@ from evaluations.models import (
 )
 from evaluations.page_queries import class_of
 from reviews.models import QueueEntry, Review
+from reviews.page_queries.rounds import TwoReviewers
 from reviews.presenting.scenarios import ScenarioBrief, scenario_brief
 from reviews.services import refusals
 from scenarios.models import ScenarioVersion
@@ -122,6 +123,7 @@ class PairPage:
     reviews: list[Review]
     brief: ScenarioBrief
     address: CaseAddress
+    two: TwoReviewers
 
     @property
     def baseline(self) -> SideOfCase | None:
@@ -182,7 +184,7 @@ def pair_at(comparison_id: int, scenario: str, trial: int, *, original: bool = F
     )
 
 
-def load_pair(pair: PairedCase, chosen: CaseFilter | None = None) -> PairPage:
+def load_pair(pair: PairedCase, chosen: CaseFilter | None = None, *, actor: Any = None) -> PairPage:
     """Both sides, their results and every review: three queries (four for a twin not seen before)."""
     comparison = pair.comparison
     cases = list(Case.objects.filter(pair=pair).select_related("run"))
@@ -210,6 +212,7 @@ def load_pair(pair: PairedCase, chosen: CaseFilter | None = None) -> PairPage:
         reviews=list(Review.objects.on_pair(pair.pk)),
         brief=scenario_brief(pair.scenario_version.document, secrets),
         address=CaseAddress.of(pair, chosen),
+        two=TwoReviewers(pair.pk, actor),
     )
 
 

@@ -11,6 +11,7 @@ from evaluations.grading.verdicts import OUTCOME_TYPES
 from evaluations.models import ExpectationResult, ResultStatus, Side
 from reviews.models import Decision, Review
 from reviews.page_queries.cases import CaseAddress, PairPage, SideOfCase
+from reviews.page_queries.rounds import ShownDecision, ShownRound
 from reviews.page_queries.states import FinalStates
 
 LINKS_SHOWN = 12
@@ -26,13 +27,17 @@ class EvidenceLink:
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """A review as it is told under its check; `withdraw_href` only for the one that counts."""
+    """A review as it is told under its check; `withdraw_href` only for the one that counts.
+
+    `together` are the decisions of the other reviewers of its round, if it came of one.
+    """
 
     review: Review
     side: str
     check: str
     was_withdrawn: bool
     withdraw_href: str
+    together: tuple[ShownDecision, ...] = ()
 
 
 def standing_of(reviews: Sequence[Review]) -> Review | None:
@@ -44,13 +49,19 @@ def standing_of(reviews: Sequence[Review]) -> Review | None:
 
 @dataclass(slots=True)
 class CheckSide:
-    """One side of a check. `standing` is the review that counts, `closed` why nobody may decide."""
+    """One side of a check. `standing` is the review that counts, `closed` why the reader may not decide.
+
+    `round` is the round of two reviewers that is under way, `two` why two must decide (empty: one is enough).
+    """
 
     side: SideOfCase
     result: ExpectationResult
     reviews: list[Review]
     closed: str
     links: list[EvidenceLink]
+    round: ShownRound | None = None
+    two: str = ""
+    settled: dict[int, ShownRound] = field(default_factory=dict)
 
     @property
     def standing(self) -> Review | None:
@@ -156,6 +167,7 @@ class CheckRow:
                 if counts and not side.closed and not self.queue_href
                 else ""
             ),
+            together=side.settled[review.pk].others if review.pk in side.settled else (),
         )
 
     @property
@@ -166,12 +178,28 @@ class CheckRow:
     @property
     def decidable(self) -> CheckSide | None:
         """The side that the button opens: the candidate's, else the baseline's."""
+        if any(side.round is not None and side.closed for side in self.sides):
+            return None  # what the reader has decided waits for somebody else
         return next((side for side in self.sides if not side.closed), None)
+
+    @property
+    def rounds(self) -> list[tuple[CheckSide, ShownRound]]:
+        """Of both sides, those that are under way."""
+        return [(side, side.round) for side in self.sides if side.round is not None]
+
+    @property
+    def two(self) -> str:
+        """Why two must decide on what the button opens; empty if one is enough or a round is told."""
+        side = self.decidable
+        return side.two if side is not None and side.round is None else ""
 
     @property
     def is_quiet(self) -> bool:
         """Nothing to see: measured, and passing wherever it was."""
-        return all(side.status == ResultStatus.PASS and not side.reviews for side in self.sides)
+        return all(
+            side.status == ResultStatus.PASS and not side.reviews and side.round is None
+            for side in self.sides
+        )
 
     @property
     def rank(self) -> tuple[bool, bool, bool, int]:
@@ -186,7 +214,7 @@ class CheckRow:
 
 
 def check_rows(page: PairPage, ends: FinalStates | None = None, base: str = "") -> list[CheckRow]:
-    """The rows, worst first; no query.
+    """The rows, worst first; two queries for rounds and policy.
 
     `ends` gives the state paths of the evidence their places, which are in the page `base` ("": this one).
     """
@@ -215,11 +243,19 @@ def check_rows(page: PairPage, ends: FinalStates | None = None, base: str = "") 
                 reviews=reviews.get(result.pk, []),
                 closed=side.refusals.get(result.pk, ""),
                 links=_links(page, side, result, ends, base),
+                round=page.two.unsettled(result.pk),
             )
+            own.closed = own.closed or (own.round.closed if own.round is not None else "")
+            rounds = ((review.pk, page.two.of_review(review.pk)) for review in own.reviews)
+            own.settled = {pk: one for pk, one in rounds if one is not None}
             if side.name == Side.CANDIDATE:
                 row.candidate = own
             else:
                 row.baseline = own
+    for row in rows.values():
+        statuses = [None if side is None else side.result.status for side in (row.candidate, row.baseline)]
+        for own in row.sides:
+            own.two = page.two.why(own.result, *statuses)
     return with_key(sorted(rows.values(), key=lambda row: row.rank))
 
 

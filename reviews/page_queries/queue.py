@@ -21,6 +21,7 @@ from reviews.models import QueueEntry, QueueReason, Review
 from reviews.page_queries.cases import CaseAddress, PairPage
 from reviews.page_queries.checks import CheckRow, with_key
 from reviews.roles import DECIDE
+from reviews.services.needs import LOOKED_AT, is_unmeasured
 
 LISTED = 25
 DONE_SHOWN = 20
@@ -39,9 +40,55 @@ _SENTENCES: dict[str, str] = {
     ),
     QueueReason.INCOMPLETE: "The two sides could not be compared, so nothing is known about this case.",
     QueueReason.FLAGGED: "Somebody asked for a second look.",
+    QueueReason.JUDGE_ERROR: (
+        "The judge could not answer, so the check is neither a pass nor a failure. "
+        "Read the answer, and say what the check should count as."
+    ),
+    QueueReason.JUDGE_SKIPPED: (
+        "No judge has read the answer, so nothing is known of the check. "
+        "Read it, and say what the check should count as."
+    ),
+    QueueReason.UNCALIBRATED_CRITICAL: (
+        "A critical check was decided by a judge that is not calibrated for it. "
+        "Say whether you decide the same."
+    ),
+    QueueReason.LOW_CONFIDENCE: (
+        "The judge says itself that it is not sure. Say whether you decide the same."
+    ),
+    QueueReason.SAMPLE: (
+        "The judge let it pass, and some of what passes is looked at by a person. "
+        "Say whether you decide the same."
+    ),
+    QueueReason.SECOND_REVIEW: (
+        "Two reviewers decide here, each without seeing the other. "
+        "Nothing changes until both have decided; where they disagree, a third decides."
+    ),
+    QueueReason.SPLIT: "Two reviewers have decided and disagree. A third decides, and that counts.",
 }
 # Where claim and evidence belong beside the checks; elsewhere they would only distract.
-_NEEDS_CLAIM = frozenset({QueueReason.CONTRADICTION, QueueReason.FLAGGED})
+_NEEDS_CLAIM = frozenset(
+    {
+        QueueReason.CONTRADICTION,
+        QueueReason.FLAGGED,
+        QueueReason.JUDGE_ERROR,
+        QueueReason.JUDGE_SKIPPED,
+        QueueReason.UNCALIBRATED_CRITICAL,
+        QueueReason.LOW_CONFIDENCE,
+        QueueReason.SAMPLE,
+        QueueReason.SECOND_REVIEW,
+        QueueReason.SPLIT,
+    }
+)
+_UNMEASURED = frozenset(
+    {
+        QueueReason.ERROR,
+        QueueReason.SKIPPED_CRITICAL,
+        QueueReason.INCOMPLETE,
+        QueueReason.JUDGE_ERROR,
+        QueueReason.JUDGE_SKIPPED,
+    }
+)
+_NAMES_SUBJECTS = LOOKED_AT | {QueueReason.SECOND_REVIEW, QueueReason.SPLIT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +148,21 @@ def _id_in_hand(actor: Any, now: datetime, reason: str) -> int | None:
     held = entries.held(now).filter(reserved_by=actor).values_list("pk", flat=True).first()
     if held is not None:
         return held
-    free = (entries.filter(reason=reason) if reason else entries).values_list("pk", flat=True)
-    free = free.filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now))
+    free = entries.filter(reason=reason) if reason else entries
+    free = free.filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now)).left_for(actor.pk)
     # Not a plain condition on the column: its index would lead through all entries that are nobody's.
     everybodys = free.alias(given_to=Coalesce("assigned_to_id", 0)).filter(given_to=0)
-    return free.filter(assigned_to=actor).first() or everybodys.first()
+    for found in (free.filter(assigned_to=actor), everybodys):
+        if (pk := found.values_list("pk", flat=True).first()) is not None:
+            return pk
+    return None
+
+
+def is_left_for(entry: QueueEntry, actor: Any) -> bool:
+    """Whether this person can go on with it; at most one query."""
+    if entry.reason not in (QueueReason.SECOND_REVIEW, QueueReason.SPLIT):
+        return True
+    return QueueEntry.objects.left_for(actor.pk).filter(pk=entry.pk).exists()
 
 
 def sentence(entry: QueueEntry) -> str:
@@ -120,8 +177,17 @@ def needs_claim(entry: QueueEntry) -> bool:
 def rows_in_question(
     entry: QueueEntry, rows: Sequence[CheckRow], *, result_id: int | None = None
 ) -> list[CheckRow]:
-    """The checks that the reason is about, and the one a form is open for, if any; no others."""
-    if entry.reason in (QueueReason.ERROR, QueueReason.SKIPPED_CRITICAL, QueueReason.INCOMPLETE):
+    """The checks that the reason is about, and the one a form is open for, if any; no others.
+
+    One query where the entry names its results.
+    """
+    if entry.reason in _NAMES_SUBJECTS:
+        named = set(entry.subjects.values_list("result_id", flat=True))
+
+        def wanted(row: CheckRow) -> bool:
+            return any(side.result.pk in named for side in row.sides)
+
+    elif entry.reason in _UNMEASURED:
         wanted = _is_unmeasured
     elif entry.reason == QueueReason.CONTRADICTION:
         wanted = _disproves
@@ -203,12 +269,7 @@ def _is_not_quiet(row: CheckRow) -> bool:
 
 
 def _is_unmeasured(row: CheckRow) -> bool:
-    if row.type == AGENT_RUN:
-        return True
-    return any(
-        side.status == ResultStatus.ERROR or (row.critical and side.status == ResultStatus.SKIPPED)
-        for side in row.sides
-    )
+    return row.type == AGENT_RUN or any(is_unmeasured(side.result) for side in row.sides)
 
 
 def _disproves(row: CheckRow) -> bool:

@@ -3,6 +3,7 @@
 Pages, API, admin actions and commands call these and nothing else, so every path leaves the same record.
 """
 
+from reviews.services.agreeing import ReviewerAgreement, reviewer_agreement
 from reviews.services.deciding import BulkOutcome, override_result, override_results, withdraw_review
 from reviews.services.outlook import explain_effect, explain_withdrawal, latest_review_ids, refusals
 from reviews.services.policies import current_policy, set_policy
@@ -19,6 +20,7 @@ from reviews.services.tokens import create_token, revoke_token
 __all__ = [
     "BulkOutcome",
     "QueueOverview",
+    "ReviewerAgreement",
     "ReviewerProgress",
     "assign",
     "close_entry",
@@ -37,6 +39,7 @@ __all__ = [
     "release",
     "reserve",
     "reserve_next",
+    "reviewer_agreement",
     "revoke_token",
     "set_policy",
     "withdraw_review",

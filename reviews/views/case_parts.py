@@ -24,6 +24,7 @@ from reviews.page_queries.cases import (
 )
 from reviews.page_queries.checks import CheckRow, CheckSide, check_rows, cited_paths, contradictions
 from reviews.page_queries.claims import claimed_calls, claims, effects, metrics_of, same_claim
+from reviews.page_queries.rounds import ShownRound
 from reviews.page_queries.states import Facts, FinalStates, States, final_states
 from reviews.page_queries.steps import page_number_of, step_page, step_rows
 from reviews.page_queries.trials import TrialGrid, standing_of, trial_grid
@@ -55,6 +56,8 @@ class Asked:
     flag: bool = False
     closed: bool = False
     reviewed: int | None = None
+    # The round in which the reader has just decided.
+    sealed: int | None = None
 
     @classmethod
     def from_query(cls, query: QueryDict) -> Asked:
@@ -68,6 +71,7 @@ class Asked:
             flag=bool(query.get("flag")),
             closed=bool(query.get("closed")),
             reviewed=_whole(query.get("reviewed")),
+            sealed=_whole(query.get("sealed")),
         )
 
     def form(self, kept: Typed | None) -> Typed | None:
@@ -98,7 +102,7 @@ class CaseParts:
         self.typed = typed
         self.decided = decided
         self.chosen = CaseFilter.from_query(request.GET)
-        self.page: PairPage = load_pair(pair, self.chosen)
+        self.page: PairPage = load_pair(pair, self.chosen, actor=request.user)
         self.may_decide = request.user.has_perm(DECIDE)
         self.may_flag = request.user.has_perm(FLAG)
 
@@ -159,6 +163,8 @@ class CaseParts:
             "may_rerun": self.request.user.has_perm("evaluations.add_comparison"),
             "decided": self.decided,
             "counts": self._counts() if self.decided else None,
+            "sealed": self._sealed(),
+            "rounds": [(row, side, one) for row in self.checks for side, one in row.rounds],
         }
 
     def check(self, anchor: str) -> dict[str, Any] | None:
@@ -277,6 +283,11 @@ class CaseParts:
     def _counts(self) -> Any:
         comparison = self.page.comparison
         return class_counts(PairedCase.objects.counted().filter(comparison=comparison), comparison)
+
+    def _sealed(self) -> ShownRound | None:
+        """The round that the reader's decision has just become part of, if it is their own."""
+        rounds = self.page.two.rounds if self.asked.sealed else []
+        return next((one for one in rounds if one.round.pk == self.asked.sealed and one.own), None)
 
     def _flag_form(self) -> dict[str, Any] | None:
         if not self.may_flag:

@@ -71,10 +71,15 @@ def _fragment(parts: CaseParts, target: str) -> tuple[str, dict[str, Any] | None
 
 
 def page_with(
-    request: HttpRequest, pair: PairedCase, *, typed: Typed | None = None, decided: Review | None = None
+    request: HttpRequest,
+    pair: PairedCase,
+    *,
+    typed: Typed | None = None,
+    decided: Review | None = None,
+    sealed: int | None = None,
 ) -> CaseParts:
     """The page for a request that came to another address: a form that was sent, or is opened there."""
-    return CaseParts(request, pair, asked=Asked(), typed=typed, decided=decided)
+    return CaseParts(request, pair, asked=Asked(sealed=sealed), typed=typed, decided=decided)
 
 
 @require_safe

@@ -15,7 +15,7 @@ from agenttwin_site.htmx import redirect_after_post, wants_fragment
 from evaluations.case_filter import CaseFilter
 from evaluations.models import PairedCase
 from reviews import services
-from reviews.models import Review
+from reviews.models import BlindDecision, Review
 from reviews.page_queries.cases import CaseAddress, find_pair
 from reviews.roles import DECIDE, FLAG
 from reviews.views.cases import answer, may_see, page_with
@@ -91,19 +91,30 @@ def flag(request: HttpRequest, pair_id: int) -> HttpResponse:
     return _shown(request, pair, event="case-flagged")
 
 
-def _after(request: HttpRequest, pair: PairedCase, typed: Typed, review: Review | None) -> HttpResponse:
+def _after(
+    request: HttpRequest, pair: PairedCase, typed: Typed, made: Review | BlindDecision | None
+) -> HttpResponse:
     """The new state of the case, or the form again with what spoke against it."""
-    if review is None:
+    if made is None:
         return _form_again(request, _found(find_pair(pk=pair.pk)), typed)
+    review = made if isinstance(made, Review) else None
+    round_id = made.double_review_id if isinstance(made, BlindDecision) else None
     if not wants_fragment(request):
-        return redirect_after_post(request, _address(request, pair).href("decided", reviewed=review.pk))
-    return _shown(request, _found(find_pair(pk=pair.pk)), event="override-recorded", decided=review)
+        told = {"reviewed": review.pk} if review is not None else {"sealed": round_id}
+        return redirect_after_post(request, _address(request, pair).href("decided", **told))
+    fresh = _found(find_pair(pk=pair.pk))
+    return _shown(request, fresh, event="override-recorded", decided=review, sealed=round_id)
 
 
 def _shown(
-    request: HttpRequest, pair: PairedCase, *, event: str, decided: Review | None = None
+    request: HttpRequest,
+    pair: PairedCase,
+    *,
+    event: str,
+    decided: Review | None = None,
+    sealed: int | None = None,
 ) -> HttpResponse:
-    parts = page_with(request, pair, decided=decided)
+    parts = page_with(request, pair, decided=decided, sealed=sealed)
     response = trigger_client_event(answer(request, parts, part="case-verdict"), event)
     # The form is closed: a reload must not open it again.
     return replace_url(response, parts.address.href())

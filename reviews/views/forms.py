@@ -185,6 +185,9 @@ class DecisionForm:
     other: CheckSide | None = None
     other_href: str = ""
     hidden_result: int | None = None
+    # Why two must decide, and whether it is the third who does.
+    two: str = ""
+    is_third: bool = False
     min_length: int = NOTE_MIN_LENGTH
 
     @property
@@ -223,6 +226,7 @@ def override_form(
         other=other,
         other_href=row.form_href(other) if other is not None else "",
         hidden_result=result.pk if action else None,
+        **_two(side),
     )
 
 
@@ -243,7 +247,12 @@ def withdraw_form(
         form_token=typed.form_token or str(uuid.uuid4()),
         cancel_href=row.closed_form_href,
         target="case-verdict",
+        **_two(side),
     )
+
+
+def _two(side: CheckSide) -> dict[str, Any]:
+    return {"two": side.two, "is_third": side.round is not None and side.round.is_split}
 
 
 def with_query(path: str, query: str) -> str:

@@ -19,7 +19,7 @@ from django_htmx.http import replace_url
 from agenttwin_site.htmx import redirect_after_post, wants_fragment
 from reviews import services
 from reviews.errors import EntryClosedError, EntryTakenError, ReviewError
-from reviews.models import QueueEntry, QueueReason
+from reviews.models import BlindDecision, QueueEntry, QueueReason, Review
 from reviews.page_queries import queue as queries
 from reviews.page_queries.cases import find_pair, load_pair
 from reviews.page_queries.checks import check_rows, cited_paths, contradictions
@@ -137,7 +137,7 @@ def decide(request: HttpRequest, entry_id: int) -> HttpResponse:
         if typed.refusal is not None and not isinstance(typed.refusal, EntryClosedError):
             return _answer(request, _entry(entry_id), typed=typed, status=409)
         typed = posted(request, OVERRIDE, result_id)
-    review, typed = attempt(
+    made, typed = attempt(
         typed,
         lambda: services.override_result(
             result_id=result_id,
@@ -148,14 +148,23 @@ def decide(request: HttpRequest, entry_id: int) -> HttpResponse:
             form_token=typed.form_token or None,
         ),
     )
-    if review is None:
+    if made is None:
         return _answer(request, _entry(entry_id), typed=typed, status=typed.status)
     entry = _entry(entry_id)
-    text = f"Recorded: {review.decision} on {review.result.expectation_id} of {entry.pair}."
-    clear = f"override-{result_id}"
-    if entry.is_open:
+    text, clear = _recorded(made, entry), f"override-{result_id}"
+    if entry.is_open and queries.is_left_for(entry, request.user):
         return _done(request, entry, Told(f"{text} More of this case is undecided."), clear=clear)
     return _and_next(request, text, clear=clear)
+
+
+def _recorded(made: Review | BlindDecision, entry: QueueEntry) -> str:
+    """What became of a decision, for the person who gave it."""
+    if isinstance(made, Review):
+        return f"Recorded: {made.decision} on {made.result.expectation_id} of {entry.pair}."
+    name = made.double_review.result.expectation_id
+    if made.double_review.is_sealed:
+        return f"Kept under seal: {made.decision} on {name} of {entry.pair}. Another reviewer decides too."
+    return f"Recorded: {made.decision} on {name} of {entry.pair}. The other disagrees; a third decides."
 
 
 # ----------------------------------------------------------------------------------------- answers
@@ -256,7 +265,7 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
     """The entry in the middle with exactly the evidence its reason asks for."""
     pair = find_pair(pk=entry.pair_id)
     assert pair is not None  # a pair outlives its entries
-    page = load_pair(pair)
+    page = load_pair(pair, actor=request.user)
     cited = cited_paths(page)
     facts = States(page).facts(cited)
     ends = final_states(page, facts.ends, cited)
@@ -285,6 +294,7 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
         "sentence": queries.sentence(entry),
         "is_mine": entry.is_held_by(user, now),
         "is_held": entry.is_held(now),
+        "is_left": queries.is_left_for(entry, user),
         "page": page,
         "pair": pair,
         "comparison": page.comparison,
