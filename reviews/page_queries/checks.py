@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from evaluations.grading.run_findings import AGENT_RUN
@@ -51,7 +52,7 @@ def standing_of(reviews: Sequence[Review]) -> Review | None:
 class CheckSide:
     """One side of a check. `standing` is the review that counts, `closed` why the reader may not decide.
 
-    `round` is the round of two reviewers that is under way, `two` why two must decide (empty: one is enough).
+    `round` is the round of two reviewers that is under way.
     """
 
     side: SideOfCase
@@ -60,12 +61,17 @@ class CheckSide:
     closed: str
     links: list[EvidenceLink]
     round: ShownRound | None = None
-    two: str = ""
+    ask_why: Callable[[], str] = str
     settled: dict[int, ShownRound] = field(default_factory=dict)
 
     @property
     def standing(self) -> Review | None:
         return standing_of(self.reviews)
+
+    @property
+    def two(self) -> str:
+        """Why two must decide, empty if one is enough; the policy is read where somebody wants to know."""
+        return self.ask_why()
 
     @property
     def latest_review_id(self) -> int:
@@ -214,7 +220,7 @@ class CheckRow:
 
 
 def check_rows(page: PairPage, ends: FinalStates | None = None, base: str = "") -> list[CheckRow]:
-    """The rows, worst first; two queries for rounds and policy.
+    """The rows, worst first; one query for rounds under way.
 
     `ends` gives the state paths of the evidence their places, which are in the page `base` ("": this one).
     """
@@ -255,7 +261,7 @@ def check_rows(page: PairPage, ends: FinalStates | None = None, base: str = "") 
     for row in rows.values():
         statuses = [None if side is None else side.result.status for side in (row.candidate, row.baseline)]
         for own in row.sides:
-            own.two = page.two.why(own.result, *statuses)
+            own.ask_why = partial(page.two.why, own.result, *statuses)
     return with_key(sorted(rows.values(), key=lambda row: row.rank))
 
 
