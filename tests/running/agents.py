@@ -7,9 +7,13 @@ import os
 import signal
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from evaluations.agents.base import AgentRefusedError, VersionUnavailableError
+
+# A test gives it a seed, so that the test, and no case, is the same each time.
+COIN = Random()
 
 
 class StepAgent:
@@ -36,6 +40,11 @@ class StepAgent:
     def do_flood(self, rest: str, request: Any, tools: Any) -> None:
         """Calls refund with an argument of so many characters."""
         tools.call("refund", {"order_id": "y" * int(rest)})
+
+    def do_coin(self, rest: str, request: Any, tools: Any) -> None:
+        """Makes this call if the coin shows heads, which no seed decides."""
+        if COIN.random() < 0.5:
+            self.do_call(rest, request, tools)
 
     def do_search(self, rest: str, request: Any, tools: Any) -> None:
         tools.search(rest)

@@ -86,9 +86,15 @@ class Site:
         return json.loads(lines[-1]) if lines else None
 
     def fill(
-        self, scenarios: int, baseline: tuple[str, ...], candidate: tuple[str, ...], *, start: bool = False
+        self,
+        scenarios: int,
+        baseline: tuple[str, ...],
+        candidate: tuple[str, ...],
+        *,
+        trials: int = 1,
+        start: bool = False,
     ) -> int:
-        """Store the twin, so many scenarios, and two versions of the step agent.
+        """Store the twin, so many scenarios (each tried so often), and two versions of the step agent.
 
         With `start` also a comparison of the two for the workers; its id.
         """
@@ -101,7 +107,7 @@ class Site:
             with transaction.atomic():
                 save_twin(document=d.twin())
                 for n in range({scenarios}):
-                    save_scenario(document=d.scenario(f"s{{n:02}}"))
+                    save_scenario(document=d.scenario(f"s{{n:02}}", trials={trials}))
                 save_agent(document=d.agent("1.0.0", *{baseline!r}))
                 save_agent(document=d.agent("2.0.0", *{candidate!r}))
         """

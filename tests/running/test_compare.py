@@ -89,10 +89,36 @@ def test_missing_evidence_is_status_3(given: Any, capsys: Any, step: str) -> Non
 def test_trials_are_entries_of_their_own(given: Any, capsys: Any) -> None:
     given()
     _, out = compare(capsys, "--format", "json", "--trials", "2")
-    assert [(case["scenario"], case["trial"]) for case in json.loads(out)["cases"]] == [
-        ("refund", 1),
-        ("refund", 2),
-    ]
+    report = json.loads(out)
+    assert [(case["scenario"], case["trial"]) for case in report["cases"]] == [("refund", 1), ("refund", 2)]
+    # The documented names stay as they are, in their order; the figures come after them.
+    assert list(report)[-2:] == ["cases", "statistics"]
+    assert [name for name in report["cases"][0] if name != "trial"] == CASE_KEYS
+    (task,) = report["statistics"]["tasks"]
+    assert (task["baseline"]["n"], task["baseline"]["c"], task["candidate"]["c"]) == (2, 2, 0)
+
+
+def test_the_text_report_of_trials_has_the_mean_above_its_tasks(given: Any, capsys: Any) -> None:
+    given(documents.scenario("a"), documents.scenario("b", expectations=CALM))
+    status, out = compare(capsys, "--trials", "3")
+    assert status == 3
+    figures = out[out.index("trials: passed of all") :].splitlines()
+    assert figures[0].endswith("pass@3: one of 3 passes; pass^3: all 3 do")
+    figures = [" ".join(line.split()) for line in figures]
+    assert figures[1] == "mean over tasks baseline 100%, pass@3 100%, pass^3 100%"
+    assert figures[2] == "mean over tasks candidate 50%, pass@3 50%, pass^3 50%"
+    assert figures[3] == "a baseline 100% (3 of 3, 44% to 100%), pass@3 100%, pass^3 100%"
+    assert "both sides of a trial: 3 both pass, 0 both fail, 3 only the baseline, 0 only the candidate" in out
+    assert "  the difference: p = 0.25, could be noise (exact McNemar)" in out
+
+
+def test_junit_has_a_test_case_per_trial_and_the_figures(given: Any, capsys: Any) -> None:
+    given()
+    _, out = compare(capsys, "--trials", "2", "--format", "junit")
+    root = ET.fromstring(out)
+    assert [case.get("name") for case in root.iter("testcase")] == ["refund (trial 1)", "refund (trial 2)"]
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("2", "2", "0")
+    assert "0% (0 of 2, 0% to 66%)" in (root.find("testsuite/system-out").text or "")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def installation(request: Any, tmp_path: Path) -> Iterator[Site]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one process without a worker stores for the comparison that a test disturbs."""
     with site("sqlite", tmp_path_factory.mktemp("undisturbed")) as quiet:
-        quiet.fill(SCENARIOS, *SLOW)
+        quiet.fill(SCENARIOS // 2, *SLOW, trials=2)
         assert quiet.compare().returncode == 3
         return quiet.dump()
 
@@ -60,7 +60,8 @@ def test_without_a_broker_compare_needs_no_worker(tmp_path: Path) -> None:
 
 
 def test_a_killed_worker_loses_nothing_and_doubles_nothing(installation: Site, undisturbed: Any) -> None:
-    installation.fill(SCENARIOS, *SLOW, start=True)
+    # Three scenarios, two trials each: a trial is resumed as a case is.
+    installation.fill(SCENARIOS // 2, *SLOW, trials=2, start=True)
     first = installation.worker()
     # In the middle: something is stored, something is being run, something waits.
     wait_until(lambda: 0 < installation.finished_cases() < 2 * SCENARIOS)
