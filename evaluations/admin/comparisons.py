@@ -173,10 +173,11 @@ class PairedCaseAdmin(LookingAdmin):
     list_filter = ["classification", "severity", "comparison__agent"]
     search_fields = ["scenario_name", "=comparison__id"]
     fields = [
-        "comparison_link", "scenario", "twin", "trial", "seed", "initial_state_link", "severity",
-        "class_tag", "reason", "divergence", "newly_failing_json", "flags_json", "sides",
+        "comparison_link", "scenario", "twin", "trial", "replaced", "rerun_of_link", "seed",
+        "initial_state_link", "severity", "class_tag", "reason", "divergence", "newly_failing_json",
+        "flags_json", "sides",
     ]  # fmt: skip
-    ordering = ["-comparison", "class_rank", "severity_rank", "position"]
+    ordering = ["-comparison", "replaced", "class_rank", "severity_rank", "position"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PairedCase]:
         heavy = [
@@ -206,6 +207,10 @@ class PairedCaseAdmin(LookingAdmin):
     @admin.display(description="scenario", ordering="scenario_name")
     def name(self, obj: PairedCase) -> Any:
         return one_line(obj)
+
+    @admin.display(description="second run of")
+    def rerun_of_link(self, obj: PairedCase) -> Any:
+        return link_to(obj.rerun_of)
 
     @admin.display(description="class", ordering="class_rank")
     def class_tag(self, obj: PairedCase) -> Any:
