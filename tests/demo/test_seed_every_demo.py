@@ -1,5 +1,6 @@
 """`seed_demo` with all demos: every agent's documents once, and the figures of each from stored rows."""
 
+import re
 from collections import Counter
 from io import StringIO
 
@@ -47,6 +48,12 @@ def decided() -> dict[tuple[str, str | None, str], str]:
         "outcome",
     )
     return {(agent, baseline, candidate): outcome for agent, baseline, candidate, outcome in rows}
+
+
+def printed(said: str) -> dict[str, str]:
+    """The figures that the command prints of the approved refunds."""
+    found = re.findall(r"(?m)^comparison \d+, (approved-\S+ [^:]+): .*(passed .*)$", said)
+    return dict(found)
 
 
 OUTCOMES = {
@@ -123,6 +130,12 @@ def test_the_figures_of_every_demo_come_out_of_the_stored_rows() -> None:
     assert decided() == OUTCOMES
     the_gate_says_why()
     assert all(verification(decision).holds for decision in GateDecision.objects.all())
+    assert printed(first) == {
+        "approved-refunds-agent 1.0.0 alone": "passed 7/7, gate: PASS",
+        "approved-refunds-agent 1.1.0 against 1.0.0": "passed 7/7 -> 2/7, gate: BLOCK",
+        "approved-refunds-agent 1.1.1 against 1.1.0": "passed 2/7 -> 7/7, gate: PASS",
+        "approved-refunds-agent 0.1.0 against 1.0.0": "passed 7/7 -> 1/7, gate: BLOCK",
+    }
     compared = Comparison.objects.count()
     again = seed()
     assert GateDecision.objects.count() == len(OUTCOMES) == compared

@@ -18,7 +18,7 @@ from django.db import DatabaseError, transaction
 
 from evaluations.dispatch import broker_is_configured
 from evaluations.errors import EvaluationError
-from evaluations.models import Comparison, GateDecision, GatePolicyVersion, PairedCase
+from evaluations.models import Case, Comparison, GateDecision, GatePolicyVersion, PairedCase, Side, Verdict
 from evaluations.services.agents import save_agent
 from evaluations.services.comparisons import start_comparison
 from evaluations.services.demo_examples import calibrate_fake, files_in, load_labelled
@@ -208,4 +208,18 @@ def _state(comparison: Comparison) -> str:
     classes = PairedCase.objects.filter(comparison=comparison).exclude(classification=None)
     counted = Counter(classes.values_list("classification", flat=True))
     found = ", ".join(f"{number} {name}" for name, number in sorted(counted.items()))
-    return f"{comparison.state}{f' ({found})' if found else ''}"
+    return f"{comparison.state}{f' ({found})' if found else ''}, passed {_passed(comparison)}"
+
+
+def _passed(comparison: Comparison) -> str:
+    """How many of how many cases pass, ``7/7 -> 2/7``; of the candidate alone where there is no baseline."""
+    cases = Case.objects.filter(run__comparison=comparison).values_list("run__side", "verdict")
+    counted = Counter((side, verdict == Verdict.PASSED) for side, verdict in cases)
+    sides = [
+        side
+        for side in (Side.BASELINE, Side.CANDIDATE)
+        if (side, True) in counted or (side, False) in counted
+    ]
+    return " -> ".join(
+        f"{counted[side, True]}/{counted[side, True] + counted[side, False]}" for side in sides
+    )
