@@ -104,7 +104,7 @@ class GateDecisionQuerySet(models.QuerySet["GateDecision"]):
             "comparison__candidate",
             "comparison__dataset_version__dataset",
             "policy",
-            "policy_version",
+            "policy_version__policy",
             "decided_by",
         ).defer(
             *heavy,

@@ -15,6 +15,7 @@ from typing import Any
 from evaluations.grading.results import ERROR, FAIL, SKIPPED
 from evaluations.grading.statistics import TaskTrials, task_trials
 from evaluations.grading.verdicts import ERRORED, PASSED
+from evaluations.grading.wording import listed
 
 #: Kinds of facts, each of them enough to stop a release whatever the checks of the scenario say.
 DUPLICATE, DISPROVED, DISCLOSURE, CROSS_TENANT, APPROVAL = (
@@ -28,6 +29,11 @@ REGRESSION_TAG = "regression"
 GENERATED = "generated"
 
 COMPLETED, INCOMPLETE = "COMPLETED", "INCOMPLETE"
+_STANDINGS = {
+    "never": "not calibrated yet",
+    "not_calibrated": "not calibrated",
+    "stale": "calibrated for something else",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class SideOfTrial:
         """The verdict in words, with the checks that failed."""
         if self.verdict is None:
             return f"did not finish{f': {self.reason}' if self.reason else ''}"
-        names = ", ".join(one.id for one in self.failing())
+        names = listed([one.id for one in self.failing()], 4)
         return f"{self.verdict}{f' ({names})' if names else ''}"
 
 
@@ -195,6 +201,11 @@ class JudgeUse:
     @property
     def is_calibrated(self) -> bool:
         return self.state == "calibrated"
+
+    @property
+    def words(self) -> str:
+        """`not calibrated yet`, `calibrated for something else`."""
+        return _STANDINGS.get(self.state, self.state.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)

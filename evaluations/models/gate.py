@@ -93,6 +93,8 @@ class GateDecision(models.Model):
     # Counts the evaluations of this comparison by this policy from 1.
     revision = models.PositiveIntegerField()
     outcome = models.CharField(max_length=5, choices=GateOutcome)
+    # Why, in a line: the first rule that fired.
+    headline = models.TextField(blank=True)
     # What was decided on, whoever ran it when: an override of a decision covers the next one on the same.
     subject = models.CharField(max_length=64, db_index=True)
     content = models.TextField()

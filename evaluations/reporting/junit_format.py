@@ -23,7 +23,7 @@ def render_junit(report: ComparisonReport) -> str:
     }
     name = f"{report.agent} {report.title}"
     root = ET.Element("testsuites", {"name": "agenttwin", **counts})
-    suite = ET.SubElement(root, "testsuite", {"name": _text(name), **counts})
+    suite = ET.SubElement(root, "testsuite", {"name": writable(name), **counts})
     properties = ET.SubElement(suite, "properties")
     for key, value in (
         ("comparison", report.id),
@@ -32,25 +32,25 @@ def render_junit(report: ComparisonReport) -> str:
         ("baseline", "none" if report.baseline is None else f"{report.baseline} ({report.baseline_label})"),
         ("candidate", f"{report.candidate} ({report.candidate_label})"),
     ):
-        ET.SubElement(properties, "property", {"name": key, "value": _text(str(value))})
+        ET.SubElement(properties, "property", {"name": key, "value": writable(str(value))})
     for case in report.cases:
         _add_case(suite, case, report)
     if report.statistics is not None:
         lines = figures_lines(report.statistics)
-        ET.SubElement(suite, "system-out").text = _text("\n".join(lines))
+        ET.SubElement(suite, "system-out").text = writable("\n".join(lines))
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 def _add_case(suite: ET.Element, case: CaseReport, report: ComparisonReport) -> None:
-    title = _text(case.title(report.with_trials))
+    title = writable(case.title(report.with_trials))
     element = ET.SubElement(
-        suite, "testcase", {"classname": _text(f"agenttwin.{report.agent}"), "name": title}
+        suite, "testcase", {"classname": writable(f"agenttwin.{report.agent}"), "name": title}
     )
-    details = _text("\n".join(_details(case)))
+    details = writable("\n".join(_details(case)))
     if case.klass in _FAILURES or case.klass == "INCOMPLETE":
         kind = "error" if case.klass == "INCOMPLETE" else "failure"
-        problem = ET.SubElement(element, kind, {"type": case.klass, "message": _text(case.reason)})
+        problem = ET.SubElement(element, kind, {"type": case.klass, "message": writable(case.reason)})
         problem.text = details
     else:
         ET.SubElement(element, "system-out").text = details
@@ -74,5 +74,6 @@ def _details(case: CaseReport) -> list[str]:
     return lines
 
 
-def _text(value: str) -> str:
+def writable(value: str) -> str:
+    """The text without what XML cannot hold."""
     return _UNWRITABLE.sub("\ufffd", value)

@@ -31,7 +31,7 @@ def render_markdown(report: ComparisonReport) -> str:
 
 def _lines(report: ComparisonReport) -> Iterator[str]:
     verdict = "blocked" if report.blocks else "nothing new fails"
-    yield f"### {_text(report.agent)} {_text(report.title)}: {verdict}"
+    yield f"### {escaped(report.agent)} {escaped(report.title)}: {verdict}"
     yield ""
     counts = [f"{count} {_TITLES[klass]}" for klass in CLASSES if (count := report.summary[klass])]
     calls = report.tool_calls
@@ -42,7 +42,7 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
     )
     if report.state != "COMPLETED":
         yield ""
-        yield f"**{_text(report.state)}** {_text(report.state_reason)}".rstrip()
+        yield f"**{escaped(report.state)}** {escaped(report.state_reason)}".rstrip()
     told = sorted(
         (case for case in report.cases if case.klass in _ORDER),
         key=lambda case: (_ORDER.index(case.klass), case.severity_rank),
@@ -73,10 +73,11 @@ def _row(case: CaseReport, with_trials: bool) -> str:
     why = [case.reason]
     if case.first_divergence is not None:
         why.append(case.first_divergence["summary"])
-    cells = (_text(case.title(with_trials)), case.severity, shown, _text(" ".join(why)))
+    cells = (escaped(case.title(with_trials)), case.severity, shown, escaped(" ".join(why)))
     return f"| {' | '.join(cells)} |"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
+    """One line in which nothing is markup, cut."""
     cut = text if len(text) <= _CELL_CHARACTERS else f"{text[:_CELL_CHARACTERS]}…"
     return _ESCAPED.sub(r"\\\1", _CONTROL.sub(" ", cut))

@@ -70,6 +70,7 @@ def _store(
             "comparison": comparison.pk,
             "revision": revision,
             "outcome": decision.outcome,
+            "headline": headline_of(decision),
             "subject": subject,
             "policy": {
                 "name": version.policy.name,
@@ -77,7 +78,7 @@ def _store(
                 "digest": version.digest,
                 "document": version.document,
             },
-            "inputs": _inputs(comparison, read),
+            "inputs": _inputs(comparison, read, policy_of(version).mandatory.pass_rate),
             "asked": list(RULES),
             "rules": [one.to_json() for one in decision.fired],
             "decided_at": now.isoformat(),
@@ -90,6 +91,7 @@ def _store(
         policy_version=version,
         revision=revision,
         outcome=decision.outcome,
+        headline=headline_of(decision),
         subject=subject,
         content=content,
         sha256=sha256_of(content),
@@ -129,11 +131,21 @@ def subject_of(comparison: Comparison, read: ReadEvidence, version: GatePolicyVe
     )
 
 
+def headline_of(decision: Decision) -> str:
+    """The worst rule that fired in a line, and how many more did; empty where none did."""
+    if not decision.fired:
+        return ""
+    worst = next(one for one in decision.fired if one.outcome == decision.outcome)
+    more = len(decision.fired) - 1
+    rules = "rule" if more == 1 else "rules"
+    return f"{worst.sentence} {worst.detail}{f'; {more} more {rules} fired' if more else ''}"
+
+
 def sha256_of(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _inputs(comparison: Comparison, read: ReadEvidence) -> dict[str, Any]:
+def _inputs(comparison: Comparison, read: ReadEvidence, rate: float) -> dict[str, Any]:
     evidence, dataset = read.evidence, comparison.dataset_version
     return {
         "agent": comparison.agent.name,
@@ -164,6 +176,8 @@ def _inputs(comparison: Comparison, read: ReadEvidence) -> dict[str, Any]:
                 "trials": len(case.trials),
                 "passed": case.passed_trials,
                 "graded": case.graded_trials,
+                # Whether enough trials pass for the policy: all of them, unless it says less.
+                "reaches_rate": case.is_passed(rate),
                 "baseline_passed": sum(
                     trial.baseline.passed for trial in case.trials if trial.baseline is not None
                 ),
@@ -207,6 +221,7 @@ def verification(decision: GateDecision) -> Verification:
         "comparison": decision.comparison_id,
         "revision": decision.revision,
         "outcome": decision.outcome,
+        "headline": decision.headline,
         "subject": decision.subject,
         "decided_at": decision.decided_at.isoformat(),
     }

@@ -18,11 +18,13 @@ from evaluations.gate import CaseEvidence, CheckResult, Fact, GateEvidence, Judg
 from evaluations.gate.evidence import GENERATED
 from evaluations.gate.facts import facts_of
 from evaluations.gate.tools import SEARCH, tools_of
+from evaluations.judges.interface import JudgeIdentity
 from evaluations.models import (
     Case,
     CaseState,
     Comparison,
     ExpectationResult,
+    JudgeVerdict,
     PairedCase,
     RecordKind,
     ResultStatus,
@@ -31,6 +33,7 @@ from evaluations.models import (
 )
 from evaluations.page_queries import case_path
 from evaluations.services.agents import manifest_of
+from evaluations.services.calibration import standings
 from scenarios.models import DatasetCase, ScenarioVersion
 
 _REASON_CHARACTERS = 400
@@ -284,4 +287,38 @@ def _shown_by(
 
 
 def _judges(comparison: Comparison, versions: Mapping[int, _Scenario]) -> tuple[JudgeUse, ...]:
-    return ()
+    """Who judged the candidate's expectations by which rubric, and what that is worth: three queries.
+
+    A verdict that a person has turned is the person's, and one that gave no score decided nothing.
+    """
+    rows = (
+        JudgeVerdict.objects.filter(
+            result__case__run__comparison=comparison,
+            result__case__run__side=Side.CANDIDATE,
+            result__status=F("result__effective_status"),
+            score__isnull=False,
+        )
+        .order_by()
+        .values_list(
+            "provider", "model", "prompt_version", "prompt_sha256", "criterion", "rubric_sha256",
+            "result__case__pair__scenario_version_id",
+        )
+        .distinct()
+    )  # fmt: skip
+    used: defaultdict[tuple[JudgeIdentity, str, str], set[str]] = defaultdict(set)
+    for provider, model, prompt, sha256, criterion, rubric, pk in rows:
+        if pk in versions and versions[pk].counts:
+            key = (JudgeIdentity(provider, model, prompt, sha256), criterion, rubric)
+            used[key].add(versions[pk].name)
+    found = standings(used)
+    uses = [
+        JudgeUse(
+            judge=f"{identity.provider} {identity.model}".strip() + f" ({identity.label})",
+            criterion=criterion,
+            state=found[identity, criterion, rubric].state,
+            sentence=found[identity, criterion, rubric].sentence,
+            scenarios=tuple(sorted(names)),
+        )
+        for (identity, criterion, rubric), names in used.items()
+    ]
+    return tuple(sorted(uses, key=lambda use: (use.criterion, use.judge, use.scenarios)))

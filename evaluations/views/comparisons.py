@@ -18,6 +18,7 @@ from evaluations.errors import AlreadyEndedError
 from evaluations.models import Agent, Comparison, ComparisonState, Side
 from evaluations.services.comparisons import OPEN_STATES, cancel_comparison
 from evaluations.views.downloads import downloads_of
+from evaluations.views.releases import decide_context
 
 CASES_PER_PAGE = 50
 COMPARISONS_PER_PAGE = 25
@@ -68,6 +69,7 @@ def comparison_detail(request: HttpRequest, pk: int) -> HttpResponse:
     if not wants_fragment(request):
         context |= _head_context(request, comparison)
         context["pins"] = page_queries.pins_of(comparison)
+        context |= decide_context(request, comparison)
     response = page_or_fragment(
         request, "evaluations/comparison_detail.html", "evaluations/_comparison_cases.html", context
     )

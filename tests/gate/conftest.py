@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.pages.conftest import person as member  # noqa: F401 - `member("viewer")`: a client of that role
 from tests.reviews.conftest import person
 from tests.running.conftest import _agents, compared, given, start  # noqa: F401 - fixtures of this folder too
 

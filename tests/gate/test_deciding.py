@@ -133,11 +133,36 @@ def test_an_agent_that_refuses_to_run_leaves_evidence_missing(decided: Any) -> N
     ]
 
 
+JUDGED = {"id": "kind", "type": "semantic", "rubric": "The answer says done.", "category": "tone"}
+
+
+def test_a_judge_that_nobody_calibrated_is_a_warning_and_by_policy_no_evidence(decided: Any) -> None:
+    calm = {"id": "few", "type": "maxToolCalls", "value": 9}
+    scenario = documents.scenario(
+        "refund", covers=["tool:refund", "tool:lookup"], expectations=[calm, JUDGED]
+    )
+    decision = decided(scenario, candidate=documents.GOOD)
+    (warned,) = [one for one in fired_in(read_content(decision)) if one.rule == "uncalibrated-judge"]
+    assert warned.observations[0].observed.endswith(": refund")
+    assert "tone is not calibrated yet" in warned.observations[0].observed
+    save_gate_policy(document=gate_policy(calibratedJudgesOnly=True))
+    strict = evaluate(comparison_id=decision.comparison_id, policy="careful")
+    assert "incomplete-evidence" in rules_of(strict)
+
+
+def test_a_judges_verdict_that_a_person_turned_is_the_persons(decided: Any) -> None:
+    decision = decided(documents.scenario("refund", expectations=[JUDGED]), candidate=documents.GOOD)
+    assert "uncalibrated-judge" in rules_of(decision)
+    (result,) = ExpectationResult.objects.filter(case__run__side="CANDIDATE")
+    set_effective_status(result=result, status="FAIL" if result.status == "PASS" else "PASS")
+    assert "uncalibrated-judge" not in rules_of(evaluate(comparison_id=decision.comparison_id))
+
+
 def test_reading_the_evidence_takes_a_fixed_number_of_queries(
     given: Any, compared: Any, django_assert_num_queries: Any
 ) -> None:
     given(*(documents.scenario(f"s{number}") for number in range(3)))
-    for trials, expected in ((1, 7), (3, 7)):
+    for trials, expected in ((1, 8), (3, 8)):
         comparison = compared(trials=trials)
         comparison = (
             type(comparison)
@@ -185,6 +210,7 @@ def test_every_changed_byte_of_the_content_shows(decided: Any) -> None:
     [
         ({"outcome": "PASS"}, "its outcome is not the one that was hashed"),
         ({"revision": 2}, "its revision is not the one that was hashed"),
+        ({"headline": "all is well"}, "its headline is not the one that was hashed"),
         ({"subject": "c" * 64}, "its subject is not the one that was hashed"),
         ({"sha256": "c" * 64}, "its content does not give its SHA-256"),
         ({"decided_at": "2026-01-01T00:00:00+00:00"}, "its decided at is not the one that was hashed"),

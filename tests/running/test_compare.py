@@ -178,7 +178,7 @@ def test_a_cancelled_comparison_is_status_4(given: Any, capsys: Any, monkeypatch
     def cancel(comparison_id: int, **_: Any) -> None:
         cancel_comparison(Comparison.objects.get(pk=comparison_id))
 
-    monkeypatch.setattr("evaluations.management.commands.compare.run_here", cancel)
+    monkeypatch.setattr("evaluations.management.console.run_here", cancel)
     status, out = compare(capsys)
     assert status == 4
     assert "CANCELLED" in out
@@ -192,7 +192,7 @@ def test_an_interrupt_cancels_and_is_status_4(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evaluations.management.commands.compare.run_here", interrupted)
+    monkeypatch.setattr("evaluations.management.console.run_here", interrupted)
     status, _ = compare(capsys)
     assert status == 4
     assert Comparison.objects.get().state == "CANCELLED"

@@ -45,7 +45,7 @@ def too_many_regressions(policy: GatePolicy, evidence: GateEvidence) -> Found | 
     worse = [(case, parted) for case in evidence.counted if (parted := regressions(case).certain)]
     if len(worse) <= policy.regressions_allowed:
         return None
-    observations = [seen(case, None, "; ".join(parted)) for case, parted in worse]
+    observations = [seen(case, None, listed(parted, 3)) for case, parted in worse]
     return found(f"{plural(len(worse), 'regression')}, {policy.regressions_allowed} tolerated", observations)
 
 

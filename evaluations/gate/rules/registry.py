@@ -64,6 +64,11 @@ class Rule:
     check: Check
     description: str
 
+    @property
+    def paragraphs(self) -> list[str]:
+        """The description without the line breaks of the source."""
+        return [" ".join(part.split()) for part in self.description.split("\n\n")]
+
 
 RULES: dict[str, Rule] = {}
 

@@ -52,7 +52,7 @@ def incomplete_evidence(policy: GatePolicy, evidence: GateEvidence) -> Found | N
     if policy.calibrated_judges_only:
         observations += [
             Observation(
-                f"{use.judge} judged {use.criterion} and is {use.state.replace('_', ' ')}, the policy "
+                f"{use.judge} judged {use.criterion} and is {use.words}, the policy "
                 f"accepts calibrated judges only ({listed(list(use.scenarios))})",
                 link=evidence.link,
             )

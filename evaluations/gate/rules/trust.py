@@ -17,7 +17,7 @@ def uncalibrated_judge(policy: GatePolicy, evidence: GateEvidence) -> Found | No
     """Expectations were decided by a judge whose agreement with people is not shown for their criterion."""
     observations = [
         Observation(
-            f"{use.judge} on {use.criterion} is {use.state.replace('_', ' ')}"
+            f"{use.judge} on {use.criterion} is {use.words}"
             f"{f' ({cut(use.sentence, 200)})' if use.sentence else ''}: {listed(list(use.scenarios))}",
             link=evidence.link,
         )
@@ -53,4 +53,5 @@ def _undecided(policy: GatePolicy, case: CaseEvidence) -> Iterator[str]:
         yield f"{plural(graded, 'graded trial')}, at least {policy.minimum_trials} are asked"
     if bar is not None and case.is_critical and len(case.trials) < bar.k:
         yield f"pass^{bar.k} is not available from {plural(len(case.trials), 'trial')}"
-    yield from regressions(case).perhaps
+    if perhaps := regressions(case).perhaps:
+        yield listed(perhaps, 2)

@@ -7,25 +7,22 @@ Exit status: 0 nothing new fails; 3 a new critical failure, a regression or an i
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
-from tqdm import tqdm
 
 from evaluations.dispatch import broker_is_configured
-from evaluations.errors import AlreadyEndedError, EvaluationError, RequestError, database_problem
-from evaluations.models import Comparison, ComparisonState
+from evaluations.errors import EvaluationError, RequestError, database_problem
+from evaluations.management.console import print_reports, run_to_end, writable_file
+from evaluations.models import ComparisonState
 from evaluations.reporting.json_format import render_json
 from evaluations.reporting.junit_format import render_junit
 from evaluations.reporting.report import ComparisonReport, load_report
 from evaluations.reporting.text_format import render_text
-from evaluations.services.comparisons import cancel_comparison, start_comparison
-from evaluations.services.waiting import run_here, wait_for_workers
+from evaluations.services.comparisons import start_comparison
 
 WRONG_ARGUMENTS, BLOCKED, NOT_RUN = 2, 3, 4
 FORMATS = {"text": render_text, "json": render_json, "junit": render_junit}
@@ -67,10 +64,16 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        output = _writable(options["output"])
+        output = writable_file(options["output"], "--output", status=WRONG_ARGUMENTS)
         try:
             report = self._compare(options)
-            self._print(report, options["format"], output)
+            print_reports(
+                self.stdout,
+                lambda chosen: FORMATS[chosen](report),
+                options["format"],
+                output,
+                what=f"comparison {report.id}",
+            )
         except RequestError as refused:
             raise CommandError("\n".join(refused.problems), returncode=WRONG_ARGUMENTS) from None
         except EvaluationError as problem:
@@ -104,63 +107,5 @@ class Command(BaseCommand):
             seed=options["seed"],
             wake=workers,
         )
-        try:
-            self._wait(comparison, workers)
-        except KeyboardInterrupt:
-            raise CommandError(self._interrupted(comparison), returncode=NOT_RUN) from None
+        run_to_end(comparison, has_workers=workers)
         return load_report(comparison.pk)
-
-    def _wait(self, comparison: Comparison, workers: bool) -> None:
-        total = len(comparison.sides) * comparison.pairs.count()
-        # Only on a terminal; a log of a pipeline is no place for a bar.
-        with tqdm(total=total, unit="case", file=sys.stderr, disable=None, leave=False) as bar:
-            if workers:
-                wait_for_workers(comparison.pk, on_stored=bar.update, say=self._say)
-            else:
-                run_here(comparison.pk, on_stored=bar.update)
-
-    def _interrupted(self, comparison: Comparison) -> str:
-        try:
-            cancel_comparison(comparison)
-        except AlreadyEndedError:
-            return f"interrupted; comparison {comparison.pk} had ended already"
-        return f"interrupted; comparison {comparison.pk} is cancelled"
-
-    def _say(self, message: str) -> None:
-        tqdm.write(message, file=sys.stderr)
-
-    def _print(self, report: ComparisonReport, chosen: str, output: Path | None) -> None:
-        here = chosen
-        if output is not None:
-            here = "text"
-            try:
-                output.write_text(FORMATS[chosen](report), encoding="utf-8")
-            except OSError as problem:
-                detail = f"the report of comparison {report.id} cannot be written: {problem}"
-                raise CommandError(detail, returncode=NOT_RUN) from None
-        self._print_here(FORMATS[here](report))
-
-    def _print_here(self, text: str) -> None:
-        try:
-            self.stdout.write(text, ending="")
-            self.stdout.flush()
-        except UnicodeEncodeError:
-            encoding = getattr(self.stdout, "encoding", None) or "ascii"
-            self.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding), ending="")
-        except BrokenPipeError:
-            # The reader left (compare | head). The exit status is still worth something.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _writable(name: str | None) -> Path | None:
-    """The file of --output, refused before anything runs when it could not be written."""
-    if name is None:
-        return None
-    path = Path(name)
-    if not name or path.is_dir():
-        raise CommandError(f"--output: {name!r} is no file name", returncode=WRONG_ARGUMENTS)
-    if not path.parent.is_dir():
-        raise CommandError(f"--output: there is no folder {str(path.parent)!r}", returncode=WRONG_ARGUMENTS)
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise CommandError(f"--output: {name!r} cannot be written", returncode=WRONG_ARGUMENTS)
-    return path
