@@ -1,8 +1,11 @@
 """`seed_demo` with all demos: every agent's documents once, and the figures of each from stored rows."""
 
+import json
 import re
 from collections import Counter
+from contextlib import redirect_stdout
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -143,6 +146,39 @@ def test_the_figures_of_every_demo_come_out_of_the_stored_rows() -> None:
     assert first.count("new, COMPLETED") == compared
     assert ": new" not in again
     assert set(Case.objects.values_list("run__model_kind", flat=True)) == {"deterministic-fake"}
+
+
+def gate(candidate: str) -> tuple[int, dict[str, Any]]:
+    """The exit status of the gate on one version alone, and its report."""
+    printed, status = StringIO(), 0
+    options = {"dataset": "approved-refunds@1", "policy": "approved-refunds", "format": "json"}
+    with redirect_stdout(printed):
+        try:
+            call_command("gate", "approved-refunds-agent", candidate=candidate, **options)
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+    return status, json.loads(printed.getvalue())
+
+
+def test_each_version_of_the_approved_refunds_alone_at_the_gate() -> None:
+    seed("--demo", "approved_refunds", "--no-comparisons")
+    ended = {version: gate(version) for version in ("1.0.0", "1.1.0", "1.1.1", "0.1.0")}
+    assert {version: (status, report["counts"]["passed"]) for version, (status, report) in ended.items()} == {
+        "1.0.0": (0, 7),
+        "1.1.0": (3, 2),
+        "1.1.1": (0, 7),
+        "0.1.0": (3, 1),
+    }
+    fired = {rule["rule"]: rule["observations"] for rule in ended["1.1.0"][1]["rules"]}
+    told = {one["case_id"]: one["observed"] for one in fired["critical-failure"]}
+    assert "refunds[0].amount: expected 30, got 80" in told["AR-REGRESSION-01"]
+    assert set(told) == {
+        "AR-PATH-01",
+        "AR-REGRESSION-01",
+        "AR-MISUSE-01",
+        "AR-CURRENCY-01",
+        "AR-ACCOUNT-01",
+    }
 
 
 @pytest.mark.parametrize(
