@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-SEMANTIC = "semantic"
+from evaluations.grading.expectations.judged import SEMANTIC
 
 NEW_CRITICAL_FAILURE = "NEW_CRITICAL_FAILURE"
 CRITICAL_JUDGED = "CRITICAL_JUDGED"

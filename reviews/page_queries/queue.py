@@ -88,7 +88,8 @@ _UNMEASURED = frozenset(
         QueueReason.JUDGE_SKIPPED,
     }
 )
-_NAMES_SUBJECTS = LOOKED_AT | {QueueReason.SECOND_REVIEW, QueueReason.SPLIT}
+FOR_REVIEWERS = frozenset({QueueReason.SECOND_REVIEW, QueueReason.SPLIT})
+_NAMES_SUBJECTS = LOOKED_AT | FOR_REVIEWERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _id_in_hand(actor: Any, now: datetime, reason: str) -> int | None:
 
 def is_left_for(entry: QueueEntry, actor: Any) -> bool:
     """Whether this person can go on with it; at most one query."""
-    if entry.reason not in (QueueReason.SECOND_REVIEW, QueueReason.SPLIT):
+    if entry.reason not in FOR_REVIEWERS:
         return True
     return QueueEntry.objects.left_for(actor.pk).filter(pk=entry.pk).exists()
 

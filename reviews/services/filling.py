@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, Subquery
 
+from evaluations.grading.expectations.judged import SEMANTIC
 from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.grading.verdicts import OUTCOME_TYPES
 from evaluations.models import (
@@ -21,9 +22,10 @@ from evaluations.models import (
     Side,
 )
 from reviews.models import QueueEntry, QueueReason, QueueSubject
+from reviews.services.judged import judged
 from reviews.services.needs import Need, line, rank, reason_of, unmeasured_results
 from reviews.services.policies import current_policy
-from reviews.two_reviewers import SEMANTIC, Measured, Policy, asked_for
+from reviews.two_reviewers import Measured, Policy, asked_for
 
 BATCH = 500
 _OF_PAIR = ("case__pair_id", "case__pair__class_rank", "case__pair__severity_rank")
@@ -45,6 +47,7 @@ def fill_queue(comparison: Comparison) -> None:
     policy = current_policy()
     _add(_unmeasured(comparison))
     _add(_contradicted(comparison))
+    _add(judged(comparison, policy))
     if policy.two_reviewers:
         _add(_asked_twice(comparison, policy))
     # Read last: it leaves out the pairs that the first explain.

@@ -19,10 +19,10 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from evaluations.grading.expectations.judged import SEMANTIC
 from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.models import CaseClass, ExpectationResult, PairedCase, ResultStatus
 from reviews.models import DoubleReview, DoubleReviewState, QueueEntry, QueueReason, QueueSubject, Review
-from reviews.two_reviewers import SEMANTIC
 
 # Checks named in the detail of an entry; the case page lists all.
 NAMED = 3

@@ -253,6 +253,7 @@ def _around(user: Any, listed: queries.QueueList, shown: QueueEntry | None, reas
                 "href": f"?{urlencode({'reason': value})}" if value != reason else "?",
             }
             for value, count in counts.items()
+            if count or value == reason
         ],
         "listed": listed.page,
         "lines": listed.lines(shown),
@@ -295,6 +296,8 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
         "is_mine": entry.is_held_by(user, now),
         "is_held": entry.is_held(now),
         "is_left": queries.is_left_for(entry, user),
+        # By hand it cannot be closed while a reviewer's decision waits for another's.
+        "is_under_way": entry.reason in queries.FOR_REVIEWERS and any(row.rounds for row in rows),
         "page": page,
         "pair": pair,
         "comparison": page.comparison,

@@ -133,7 +133,7 @@ def test_once_both_have_decided_everybody_sees_both(case: PairedCase) -> None:
     assert SECRET in page
     assert SECRET in body(logged_in("eve").get("/audit/export.json"))
     mine = words(body(logged_in("ann").get("/reviews/mine/")))
-    assert "recorded by bob, apart from whom you decided PASS" in mine
+    assert "recorded by bob; yours: PASS" in mine
     assert SECRET in mine
     assert "Waiting for another reviewer" not in mine
 
