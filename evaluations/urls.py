@@ -64,6 +64,7 @@ urlpatterns = [
     path("judges/criteria/<str:name>/label/undo/", labelling.undo, name="label_undo"),
     path("judges/criteria/<str:name>/examples/", labelling.example_list, name="example_list"),
     path("judges/criteria/<str:name>/calibrate/", calibrations.calibrate, name="calibrate"),
+    path("judges/examples/from/<int:result_id>/", criteria.example_from, name="example_from"),
     path("judges/examples/<int:pk>/", labelling.example_detail, name="example"),
     path("judges/calibrations/<int:pk>/", calibrations.calibration_detail, name="calibration"),
     path(

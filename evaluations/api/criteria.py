@@ -32,7 +32,12 @@ from evaluations.models import CriterionVersion, Example, Label, LabelValue
 from evaluations.page_queries import judges as queries
 from evaluations.services import labelling
 from evaluations.services.calibration import standing
-from evaluations.services.criteria import import_examples, save_criterion
+from evaluations.services.criteria import (
+    example_from_result,
+    import_examples,
+    results_to_take,
+    save_criterion,
+)
 from evaluations.views.criteria import judge_here
 from twins.api import stored_name
 from twins.document_api import DOCUMENT_BODY, NAME
@@ -96,6 +101,12 @@ class ImportedShape(serializers.Serializer):
     known = serializers.IntegerField(help_text="Examples that were there already.")
     is_new_version = serializers.BooleanField(help_text="Whether the document's rubric made a version.")
     links = shapes.CriterionLinks()
+
+
+class FromResultShape(Strict):
+    result = serializers.IntegerField(
+        min_value=1, max_value=_LARGEST, help_text="The result of an expectation that a judge reads."
+    )
 
 
 class LabelRequestShape(Strict):
@@ -258,6 +269,35 @@ class Examples(ApiView):
         return created(body, is_new=bool(found.created or found.is_new_version))
 
 
+class ExampleFromResult(ApiView):
+    access = {"POST": _IMPORT}
+
+    @operation(
+        "Take what a judge read of a case as an example",
+        name="examples_from_result",
+        tag="judges",
+        description=(
+            "Criterion and rubric are those of the expectation. 201: a new example; 200: it was there. The "
+            "account that takes it does not label it: it could see the verdict."
+        ),
+        answers={201: shapes.ExampleShape, 200: shapes.ExampleShape},
+        body=FromResultShape,
+        body_example={"result": 420},
+        example={**shown.EXAMPLE, "people": 0, "own_label": None},
+        errors=WRITES,
+    )
+    def post(self, request: Any) -> Response:
+        read_query(request, NoQuery)
+        asked = read_body(request, FromResultShape)
+        result = results_to_take().filter(pk=asked["result"]).first()
+        if result is None:
+            raise Http404(f"There is no result {asked['result']}.")
+        example, is_new = example_from_result(result=result, actor=request.user)
+        example = _example(example.pk)
+        people = len(queries.labels_of(example))
+        return created(shapes.example_json(request, example, people=people, own=None), is_new=is_new)
+
+
 class OneExample(ApiView):
     access = {"GET": _READ}
 
@@ -374,6 +414,7 @@ urlpatterns = [
     re_path(r"^criteria/$", Criteria.as_view(), name="criteria"),
     re_path(rf"^criteria/(?P<name>{NAME})/$", OneCriterion.as_view(), name="criterion"),
     re_path(r"^examples/$", Examples.as_view(), name="examples"),
+    re_path(r"^examples/from-result/$", ExampleFromResult.as_view(), name="example_from_result"),
     re_path(rf"^examples/(?P<pk>{ID})/$", OneExample.as_view(), name="example"),
     re_path(r"^labels/$", Labels.as_view(), name="labels"),
     re_path(r"^labels/take-back/$", TakeBack.as_view(), name="labels_take_back"),

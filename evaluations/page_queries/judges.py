@@ -27,7 +27,7 @@ from evaluations.models import (
     Label,
 )
 from evaluations.services.calibration import Standing, standings
-from evaluations.services.labelling import hidden_from, standing_labels
+from evaluations.services.labelling import hidden_from, standing_labels, to_label
 
 _EXCERPT = 300
 
@@ -40,12 +40,8 @@ class CriterionRow:
     version: CriterionVersion
     examples: int
     labelled: int
-    own: int
+    left: int
     standing: Standing | None
-
-    @property
-    def left(self) -> int:
-        return self.examples - self.own
 
 
 def criterion_page(
@@ -60,6 +56,7 @@ def criterion_page(
         .annotate(
             examples=_counted(examples, "criterion_version"),
             labelled=_counted(labels, "example__criterion_version", "example"),
+            taken=_counted(examples.filter(created_by=person.pk, result__isnull=False), "criterion_version"),
             own=_counted(labels.filter(person=person.pk), "example__criterion_version", "example"),
         )
     )
@@ -74,7 +71,7 @@ def criterion_page(
             version=row.current_version,
             examples=row.examples,
             labelled=row.labelled,
-            own=row.own,
+            left=row.examples - row.taken - row.own,
             standing=found.get(keys[row.pk]) if row.pk in keys else None,
         )
         for row in page.rows
@@ -131,7 +128,7 @@ def examples_for(version: CriterionVersion, person: Any, *, unlabelled: bool = F
     rows = version.examples.annotate(
         people=_counted(labels, "example"), own=Subquery(own.values("label")[:1])
     )
-    return rows.filter(own__isnull=True) if unlabelled else rows
+    return rows.filter(own__isnull=True, pk__in=to_label(version, person)) if unlabelled else rows
 
 
 def current_versions() -> QuerySet[CriterionVersion]:

@@ -10,16 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from agenttwin_site.events import governance
 from evaluations.errors import RequestError
+from evaluations.judges.interface import DEFAULT_CRITERION
+from evaluations.judges.material import case_material
 from evaluations.judges.rendering import rubric_digest
 from evaluations.labelling import ExampleDraft, criterion_problem, read_examples, rubric_problem
 from evaluations.models import Criterion, CriterionVersion, Example, ExpectationResult
+from scenarios.page_queries import hidden_secrets
+from scenarios.services import scenario_of
 from twins.documents.problems import DocumentError, Problem
+from twins.engine.redaction import redactor
 from twins.engine.values import digest
+from twins.services import planted_secrets
 from twins.versioning import lock_parent
+
+SEMANTIC = "semantic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +54,10 @@ def save_criterion(*, name: str, rubric: str, actor: Any = None) -> tuple[Criter
     if problems := [f"{field}: {problem}" for field, problem in named if problem]:
         raise RequestError(problems)
     criterion = lock_parent(Criterion, name)
-    before = criterion.current_version
-    sha256 = rubric_digest(rubric)
-    version = criterion.versions.filter(rubric_sha256=sha256).first()
-    if version is None:
-        last = criterion.versions.aggregate(last=Max("number"))["last"] or 0
-        version = CriterionVersion.objects.create(
-            criterion=criterion, number=last + 1, rubric=rubric, rubric_sha256=sha256, created_by=actor
-        )
-    if before == version:
+    version, _ = _version_with(criterion, rubric, actor)
+    if criterion.current_version == version:
         return version, False
-    criterion.current_version = version
-    criterion.save(update_fields=["current_version"])
-    governance.send(
-        sender=Criterion,
-        action="criterion_version_set",
-        actor=actor,
-        subject=f"criterion {name}",
-        before=before and _reference(before),
-        after=_reference(version),
-        note="",
-    )
+    _make_current(criterion, version, actor)
     return version, True
 
 
@@ -150,6 +141,54 @@ def add_examples(
     return len(new)
 
 
+def results_to_take() -> QuerySet[ExpectationResult]:
+    """Results with what `example_from_result` reads of their case loaded."""
+    return ExpectationResult.objects.select_related(
+        "case__pair__scenario_version", "case__pair__twin_version", "case__run"
+    )
+
+
+@transaction.atomic
+def example_from_result(*, result: ExpectationResult, actor: Any = None) -> tuple[Example, bool]:
+    """Take what a judge was to read of a real case as an example; the example, and whether it is new.
+
+    Criterion and rubric are those of the expectation. A rubric that is not there yet becomes a version, and
+    the current one only where there was none: what a case was judged by need not be what is in force.
+
+    Raises:
+        RequestError: there is nothing to read, or nothing to file it under.
+    """
+    case = result.case
+    if result.type != SEMANTIC:
+        raise RequestError([f"{result.expectation_id} is graded by a rule, not by a judge: no one reads it"])
+    output = (case.answer or {}).get("output")
+    if not output:
+        raise RequestError(["the agent gave no answer in this case: there is nothing to read"])
+    scenario_version = case.pair.scenario_version
+    scenario = scenario_of(scenario_version)
+    planted = planted_secrets(case.pair.twin_version.document)
+    hide = redactor([*hidden_secrets(scenario_version), *planted])
+    written = next(one for one in scenario.expectations if one.id == result.expectation_id)
+    name, rubric = written.category or DEFAULT_CRITERION, written.params["rubric"]
+    problems = [criterion_problem(name), rubric_problem(rubric)]
+    if hide(rubric) != rubric:
+        problems.append("holds a planted secret, which is kept nowhere else")
+    if told := [problem for problem in problems if problem]:
+        raise RequestError([f"the rubric of {result.expectation_id}: {problem}" for problem in told])
+    material = case_material(
+        answer=output,
+        customer_message=hide(scenario.message),
+        records=[row.to_record() for row in case.tool_calls.order_by("seq")],
+    )
+    criterion = lock_parent(Criterion, name)
+    version, _ = _version_with(criterion, rubric, actor)
+    if criterion.current_version is None:
+        _make_current(criterion, version, actor)
+    source = f"case of {case.pair.scenario_name}, {case.run.side.lower()}"
+    made = add_examples(version, [ExampleDraft(material, source)], actor=actor, result=result)
+    return version.examples.get(digest=digest(material.to_json())), bool(made)
+
+
 @transaction.atomic
 def carry_over(version: CriterionVersion, *, actor: Any = None) -> int:
     """Take the examples of all other versions into this one, without labels; how many were new to it.
@@ -186,6 +225,34 @@ def carry_over(version: CriterionVersion, *, actor: Any = None) -> int:
             note="from the other versions",
         )
     return len(rows)
+
+
+def _version_with(criterion: Criterion, rubric: str, actor: Any) -> tuple[CriterionVersion, bool]:
+    """The version with exactly these words, made if there is none. The criterion is locked."""
+    sha256 = rubric_digest(rubric)
+    version = criterion.versions.filter(rubric_sha256=sha256).first()
+    if version is not None:
+        return version, False
+    last = criterion.versions.aggregate(last=Max("number"))["last"] or 0
+    made = CriterionVersion.objects.create(
+        criterion=criterion, number=last + 1, rubric=rubric, rubric_sha256=sha256, created_by=actor
+    )
+    return made, True
+
+
+def _make_current(criterion: Criterion, version: CriterionVersion, actor: Any) -> None:
+    before = criterion.current_version
+    criterion.current_version = version
+    criterion.save(update_fields=["current_version"])
+    governance.send(
+        sender=Criterion,
+        action="criterion_version_set",
+        actor=actor,
+        subject=f"criterion {criterion.name}",
+        before=before and _reference(before),
+        after=_reference(version),
+        note="",
+    )
 
 
 def current_version(name: str) -> CriterionVersion | None:

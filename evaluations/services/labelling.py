@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agenttwin_site.events import governance
@@ -113,7 +113,7 @@ def gathered(rows: Iterable[tuple[int, str, str]]) -> Labelled:
 def progress_of(version: CriterionVersion, person: Any) -> Progress:
     """How far a person is: three queries."""
     return Progress(
-        examples=version.examples.count(),
+        examples=to_label(version, person).count(),
         labelled=_own(version, person).count(),
         is_onlooker=is_onlooker(version, person),
     )
@@ -121,7 +121,8 @@ def progress_of(version: CriterionVersion, person: Any) -> Progress:
 
 def next_example(version: CriterionVersion, person: Any, *, after: int = 0) -> Example | None:
     """The next example this person has not labelled, beginning after one and then from the first again."""
-    left = version.examples.exclude(pk__in=_own(version, person).values("example_id")).order_by("pk")
+    left = to_label(version, person).exclude(pk__in=_own(version, person).values("example_id"))
+    left = left.order_by("pk")
     return left.filter(pk__gt=after).first() or (left.first() if after else None)
 
 
@@ -140,6 +141,10 @@ def add_label(*, example: Example, label: str, actor: Any) -> Label:
     if is_onlooker(version, actor):
         raise NotBlindError(
             f"you chose to see the labels of {version}: what you say now would not be blind any more"
+        )
+    if example.result_id is not None and example.created_by_id == actor.pk:
+        raise NotBlindError(
+            f"you took example {example.pk} from a case, where you saw what the judge says of it"
         )
     stored = standing_labels().filter(example=example, person=actor).first()
     if stored is not None:
@@ -191,6 +196,11 @@ def look_on(*, version: CriterionVersion, actor: Any) -> None:
         )
 
 
+def to_label(version: CriterionVersion, person: Any) -> QuerySet[Example]:
+    """Examples this person labels: all but those the person took from a case, with its verdict in view."""
+    return version.examples.exclude(_taken_by(person))
+
+
 def is_onlooker(version: CriterionVersion, person: Any) -> bool:
     return Onlooker.objects.filter(criterion_version=version, person=person).exists()
 
@@ -203,8 +213,9 @@ def hidden_from(version: CriterionVersion, person: Any, examples: Collection[int
     """
     if not person.has_perm("evaluations.add_label") or is_onlooker(version, person):
         return set()
-    own = _own(version, person).filter(example__in=examples).values_list("example_id", flat=True)
-    return set(examples) - set(own)
+    own = _own(version, person).values("example_id")
+    rows = version.examples.filter(pk__in=examples).exclude(pk__in=own)
+    return set(rows.exclude(_taken_by(person)).values_list("pk", flat=True))
 
 
 def visible_to(calibration: Calibration, person: Any) -> QuerySet[CalibrationResult]:
@@ -213,7 +224,8 @@ def visible_to(calibration: Calibration, person: Any) -> QuerySet[CalibrationRes
     rows = calibration.results.all()
     if not person.has_perm("evaluations.add_label") or is_onlooker(version, person):
         return rows
-    return rows.filter(example__in=_own(version, person).values("example_id"))
+    own = _own(version, person).values("example_id")
+    return rows.filter(Q(example__in=own) | _taken_by(person, "example__"))
 
 
 def may_see_labels(example: Example, labels: Sequence[Label], person: Any) -> bool:
@@ -221,6 +233,10 @@ def may_see_labels(example: Example, labels: Sequence[Label], person: Any) -> bo
     if len(labels) < BOTH:
         return False
     return not hidden_from(example.criterion_version, person, [example.pk])
+
+
+def _taken_by(person: Any, prefix: str = "") -> Q:
+    return Q(**{f"{prefix}created_by": person.pk, f"{prefix}result__isnull": False})
 
 
 def _own(version: CriterionVersion, person: Any) -> QuerySet[Label]:

@@ -18,10 +18,17 @@ from evaluations.errors import EvaluationError, NotRunnableError, RequestError
 from evaluations.judge_forms import CriterionForm, ImportForm
 from evaluations.judges.interface import JudgeIdentity
 from evaluations.models import CriterionVersion
+from evaluations.page_queries import case_path
 from evaluations.page_queries import judges as queries
 from evaluations.services import labelling
 from evaluations.services.calibration import configured_identity, standing
-from evaluations.services.criteria import carry_over, import_examples, save_criterion
+from evaluations.services.criteria import (
+    carry_over,
+    example_from_result,
+    import_examples,
+    results_to_take,
+    save_criterion,
+)
 from twins.documents.problems import DocumentError
 
 CRITERIA_PER_PAGE = 50
@@ -49,11 +56,7 @@ def criterion_detail(request: HttpRequest, name: str) -> HttpResponse:
     version = version_or_404(request, name)
     judge = judge_here()
     labelled = labelling.labelled(version.pk)
-    own = sum(
-        any(person == request.user.get_username() for person, _ in labels)
-        for labels in labelled.by_example.values()
-    )
-    examples = version.examples.count()
+    progress = labelling.progress_of(version, request.user)
     versions = queries.versions_of(version)
     context = {
         "version": version,
@@ -62,9 +65,9 @@ def criterion_detail(request: HttpRequest, name: str) -> HttpResponse:
         "judge": judge,
         "standing": judge and standing(judge, name, version.rubric_sha256),
         "labelled": labelled,
-        "examples": examples,
-        "left": examples - own,
-        "is_onlooker": labelling.is_onlooker(version, request.user),
+        "examples": version.examples.count(),
+        "left": progress.left,
+        "is_onlooker": progress.is_onlooker,
         "page": queries.calibration_page(version, request.GET, size=CALIBRATIONS_PER_PAGE),
         "form_token": uuid4(),
     }
@@ -144,6 +147,24 @@ def examples_carry_over(request: HttpRequest, name: str) -> HttpResponse:
         request, f"{count} example{'' if count == 1 else 's'} taken over into {version}, without labels."
     )
     return redirect_after_post(request, version.get_absolute_url())
+
+
+@require_POST
+@may_import
+def example_from(request: HttpRequest, result_id: int) -> HttpResponse:
+    """Take what a judge read of a case as an example, and show it."""
+    result = results_to_take().filter(pk=result_id).first()
+    if result is None:
+        raise Http404
+    try:
+        example, is_new = example_from_result(result=result, actor=request.user)
+    except EvaluationError as error:
+        refused(request, error)
+        pair = result.case.pair
+        return redirect_after_post(request, case_path(pair.comparison_id, pair.scenario_name, pair.trial))
+    told = f"is an example of {example.criterion_version} now" if is_new else "was an example already"
+    messages.success(request, f"This reply {told}. Who saw the judge’s verdict does not label it.")
+    return redirect_after_post(request, example.get_absolute_url())
 
 
 @require_POST
