@@ -34,6 +34,7 @@ from evaluations.api.trial_shapes import StatisticsShape
 from evaluations.models import Case, CaseState, Comparison, ComparisonState
 from evaluations.page_queries import is_open
 from evaluations.page_queries.comparisons import with_counts
+from evaluations.page_queries.judged import judged_by
 from evaluations.reporting.json_format import render_json
 from evaluations.reporting.junit_format import render_junit
 from evaluations.reporting.markdown_format import render_markdown
@@ -282,8 +283,12 @@ def found(pk: int) -> Comparison:
 
 
 def comparisons_json(request: Any, rows: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """These comparisons with their counts: three queries, one of them only if any still runs."""
+    """These comparisons with their counts: four queries, one of them only if any still runs.
+
+    Two more where a judge graded.
+    """
     ended = _ended_of([row.pk for row in rows if is_open(row)])
+    judges = judged_by([row.pk for row in rows])
     return [
         comparison_json(
             request,
@@ -291,6 +296,7 @@ def comparisons_json(request: Any, rows: Sequence[Comparison]) -> list[dict[str,
             counts=row.counts,
             ended=ended.get(row.comparison.pk, 0) if is_open(row.comparison) else None,
             model_kinds=row.model_kinds,
+            judges=judges.get(row.comparison.pk, ()),
         )
         for row in with_counts(rows)
     ]

@@ -6,6 +6,8 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiExample
 
+from evaluations.api.judge_examples import JUDGE, STANDING
+
 _AT = "https://twin.example"
 REQUEST: dict[str, Any] = {
     "agent": "support-refund-agent",
@@ -29,6 +31,7 @@ COMPARISON: dict[str, Any] = {
     "progress": {"cases": 10, "ended": 10},
     "blocks": True,
     "model_kinds": ["deterministic-fake"],
+    "judges": [{"judge": JUDGE, "criterion": "refund-handover", "standing": STANDING}],
     "created_by": "ci",
     "created_at": "2026-11-29T20:15:00Z",
     "started_at": "2026-11-29T20:15:01Z",

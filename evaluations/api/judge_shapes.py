@@ -59,6 +59,14 @@ class JudgeShape(serializers.Serializer):
     label = serializers.CharField(help_text="The honest label: deterministic-fake or llm.")
 
 
+class JudgedByShape(serializers.Serializer):
+    """A judge of a comparison, a criterion it judged by, and what its verdicts on that are worth."""
+
+    judge = JudgeShape()
+    criterion = serializers.CharField()
+    standing = StandingShape()
+
+
 class CriterionLinks(serializers.Serializer):
     self = serializers.URLField()
     page = serializers.URLField()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
 from rest_framework import serializers
 
 from agenttwin_site.api.views import absolute
+from evaluations.api.judge_shapes import JudgedByShape
 from evaluations.case_filter import CLASSES
 from evaluations.models import (
     CaseState,
@@ -21,6 +22,7 @@ from evaluations.models import (
 )
 from evaluations.page_queries import case_path, class_of, is_open
 from evaluations.page_queries.counts import ClassCounts
+from evaluations.page_queries.judged import JudgedBy
 from evaluations.reporting.report import BLOCKING
 from scenarios.models import Severity
 from twins.document_api import person
@@ -78,6 +80,7 @@ class ComparisonShape(serializers.Serializer):
         help_text="Whether anything new fails or is missing; null while it runs.",
     )
     model_kinds = serializers.ListField(child=serializers.CharField(), help_text="What answered, honestly.")
+    judges = JudgedByShape(many=True, help_text="Who graded what needed a reader, and what that is worth.")
     created_by = serializers.CharField(allow_null=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -188,7 +191,13 @@ class FullCaseShape(_CaseShape):
 
 
 def comparison_json(
-    request: Any, row: Comparison, *, counts: ClassCounts, ended: int | None, model_kinds: tuple[str, ...]
+    request: Any,
+    row: Comparison,
+    *,
+    counts: ClassCounts,
+    ended: int | None,
+    model_kinds: tuple[str, ...],
+    judges: Sequence[JudgedBy],
 ) -> dict[str, Any]:
     """`ended`: cases of both sides that have ended; None for all."""
     at = f"{reverse('api:comparisons')}{row.pk}/"
@@ -216,6 +225,7 @@ def comparison_json(
         "progress": {"cases": cases, "ended": cases if ended is None else ended},
         "blocks": blocks,
         "model_kinds": list(model_kinds),
+        "judges": [one.to_json() for one in judges],
         "created_by": person(row.created_by),
         "created_at": row.created_at,
         "started_at": row.started_at,

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from agenttwin_site.fields import JSONField
 from evaluations.grading.calibrating import ERROR, FAIL, PASS
+from evaluations.judges.interface import JudgeIdentity
 from twins.columns import ExactJSONField
 
 
@@ -353,3 +354,34 @@ class CalibrationResult(models.Model):
             one["person"] if len(says) == 1 else f"{one['person']} {one['label']}" for one in self.labels
         ]
         return ", ".join(words)
+
+
+class ComparisonJudge(models.Model):
+    """A judge and a rubric by which a comparison has verdicts: its pages need not look through them."""
+
+    comparison = models.ForeignKey(
+        "Comparison", on_delete=models.PROTECT, related_name="judges", db_index=False
+    )
+    # SHA-256 over the other columns.
+    digest = models.CharField(max_length=64)
+    provider = models.CharField(max_length=50)
+    model = models.CharField(max_length=200)
+    judge_label = models.CharField(max_length=50)
+    prompt_version = models.CharField(max_length=50)
+    prompt_sha256 = models.CharField(max_length=64)
+    criterion = models.TextField()
+    rubric_sha256 = models.CharField(max_length=64)
+
+    class Meta:
+        ordering = ["comparison", "id"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["comparison", "digest"], name="comparison_judge_is_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} on {self.criterion}"
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        return JudgeIdentity(self.provider, self.model, self.prompt_version, self.prompt_sha256)

@@ -11,7 +11,10 @@ from evaluations.services.statistics import configured_rates
 
 
 def render_json(report: ComparisonReport) -> str:
-    """One object; where scenarios were tried more than once, cases carry "trial" and it has "statistics"."""
+    """One object; where scenarios were tried more than once, cases carry "trial" and it has "statistics".
+
+    It has "judges" where an expectation needed one: each with a criterion and what its verdicts are worth.
+    """
     return json.dumps(report_object(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -26,9 +29,18 @@ def report_object(report: ComparisonReport) -> dict[str, Any]:
         "tool_calls": report.tool_calls,
         "cases": [_case(case, report.with_trials) for case in report.cases],
         **(
+            {"judges": [by.to_json() for one in report.judges for by in one.criteria]}
+            if report.judges
+            else {}
+        ),
+        **(
             {"statistics": figures_object(report.statistics, configured_rates())} if report.statistics else {}
         ),
     }
+
+
+def _judges(report: ComparisonReport) -> list[dict[str, Any]]:
+    return [by.to_json() for one in report.judges for by in one.criteria]
 
 
 def _case(case: CaseReport, with_trial: bool) -> dict[str, Any]:

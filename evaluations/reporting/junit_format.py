@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
+from evaluations.reporting.judge_lines import judge_lines
 from evaluations.reporting.report import CaseReport, ComparisonReport
 from evaluations.reporting.trial_figures import figures_lines
 
@@ -33,6 +34,8 @@ def render_junit(report: ComparisonReport) -> str:
         ("candidate", f"{report.candidate} ({report.candidate_label})"),
     ):
         ET.SubElement(properties, "property", {"name": key, "value": writable(str(value))})
+    for line in judge_lines(report.judges):
+        ET.SubElement(properties, "property", {"name": "judge", "value": writable(line)})
     for case in report.cases:
         _add_case(suite, case, report)
     if report.statistics is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from evaluations.reporting.judge_lines import judge_lines
 from evaluations.reporting.report import BLOCKING, CLASSES, CaseReport, ComparisonReport
 from evaluations.reporting.trial_figures import figures_lines
 
@@ -62,6 +63,9 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
             _CONTROL.sub(" ", line).replace("`", "'") for line in figures_lines(report.statistics, MOST_TOLD)
         )
         yield "```"
+    if lines := judge_lines(report.judges):
+        yield ""
+        yield from (f"{_text(line)}." for line in lines)
     if "deterministic-fake" in report.labels:
         yield ""
         yield "deterministic-fake: a scripted agent, no language model answered."

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluations.models import Case, CaseClass, Comparison, ExpectationResult, PairedCase, Side
+from evaluations.page_queries.judged import JudgeOfComparison, by_judge, judged_by
 from evaluations.services.statistics import ComparisonStatistics, comparison_statistics, has_ended
 
 # The order in which a summary counts them: worst first.
@@ -92,6 +93,8 @@ class ComparisonReport:
     cases: tuple[CaseReport, ...]
     # Of a comparison that has ended, where scenarios were tried more than once.
     statistics: ComparisonStatistics | None = None
+    # Who judged what needed a reader, and what that is worth; empty where nothing did.
+    judges: tuple[JudgeOfComparison, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:
@@ -144,7 +147,7 @@ class ComparisonReport:
 
 
 def load_report(comparison_id: int) -> ComparisonReport:
-    """Read a comparison for reporting: five queries, whatever its size, and four more for its trials."""
+    """Read a comparison for reporting: six queries, whatever its size; more for its trials and its judges."""
     comparison = Comparison.objects.with_names().get(pk=comparison_id)
     runs = {run.side: run for run in comparison.runs.all()}
     pairs: list[Any] = list(PairedCase.objects.counted().filter(comparison=comparison).order_by("position"))
@@ -153,6 +156,7 @@ def load_report(comparison_id: int) -> ComparisonReport:
     has_trials = any(pair.trial > 1 for pair in pairs)
     return ComparisonReport(
         statistics=comparison_statistics(comparison.pk) if has_trials and has_ended(comparison) else None,
+        judges=by_judge(judged_by([comparison.pk]).get(comparison.pk, ())),
         id=comparison.pk,
         agent=comparison.agent.name,
         baseline=comparison.baseline_version,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from evaluations.reporting.judge_lines import judge_lines
 from evaluations.reporting.report import CLASSES, CaseReport, ComparisonReport, ResultLine
 from evaluations.reporting.trial_figures import figures_lines
 
@@ -40,6 +41,7 @@ def _head(report: ComparisonReport) -> Iterator[str]:
     against = "alone, no baseline" if report.baseline is None else f"against baseline {report.baseline}"
     yield f"{report.agent}: candidate {report.candidate} {against}"
     yield f"comparison {report.id}, seed {report.seed}, agent: {labels}"
+    yield from judge_lines(report.judges)
     counts = [
         f"{count} {_COUNTED[klass][count != 1]}" for klass in CLASSES if (count := report.summary[klass])
     ]

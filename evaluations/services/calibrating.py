@@ -32,6 +32,7 @@ from evaluations.models import Calibration, CalibrationOutcome, CalibrationResul
 from evaluations.services import claims
 from evaluations.services.calibration import identity_of
 from evaluations.services.judges import configured_judge, judge_request
+from evaluations.services.judging.places import Places
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,17 @@ def run_calibration(calibration_id: int, *, turn_seconds: float | None = None) -
             _fail(calibration, token, problem)
             return False
         until = None if turn_seconds is None else time.monotonic() + turn_seconds
-        if _ask_all(calibration, configured_judge(), token, until):
+        judge = configured_judge()
+        places = Places.take(judge, token)
+        if not places.count:
+            # Others ask it as much as may be asked at once. The sweep comes back to this one.
+            _release(calibration_id, token, attempts=F("attempts") - 1)
+            return False
+        try:
+            is_done = _ask_all(calibration, judge, token, until, places)
+        finally:
+            places.give_back()
+        if is_done:
             _conclude(calibration, token)
         elif problem := _over_cost(calibration):
             _fail(calibration, token, problem)
@@ -124,15 +135,15 @@ def _cannot_run(calibration: Calibration) -> str | None:
     return None
 
 
-def _ask_all(calibration: Calibration, judge: Judge, token: str, until: float | None) -> bool:
+def _ask_all(calibration: Calibration, judge: Judge, token: str, until: float | None, places: Places) -> bool:
     """Ask about every example that waits; False if the turn or the money was over before."""
     questions = iter(_questions(calibration))
     renew_after = settings.AGENTTWIN_LEASE_SECONDS / 3
-    with ThreadPoolExecutor(max_workers=settings.JUDGE_CONCURRENCY) as pool:
+    with ThreadPoolExecutor(max_workers=places.count) as pool:
         running: dict[Future[Asked], _Question] = {}
         exhausted = False
         while True:
-            while not exhausted and len(running) < settings.JUDGE_CONCURRENCY:
+            while not exhausted and len(running) < places.count:
                 is_over = until is not None and time.monotonic() >= until
                 question = None if is_over else next(questions, None)
                 if question is None:
@@ -141,6 +152,7 @@ def _ask_all(calibration: Calibration, judge: Judge, token: str, until: float | 
                     running[pool.submit(ask, judge, question.request)] = question
             if not running:
                 break
+            places.renew()
             done, _ = wait(running, timeout=renew_after, return_when=FIRST_COMPLETED)
             if not done:
                 _renew(calibration, token)
@@ -226,8 +238,10 @@ def _held(calibration_id: int, token: str) -> QuerySet[Calibration]:
     return Calibration.objects.filter(pk=calibration_id, claim_token=token, state=CalibrationState.RUNNING)
 
 
-def _release(calibration_id: int, token: str) -> None:
-    _held(calibration_id, token).update(state=CalibrationState.QUEUED, claim_token="", lease_expires_at=None)
+def _release(calibration_id: int, token: str, **values: object) -> None:
+    _held(calibration_id, token).update(
+        state=CalibrationState.QUEUED, claim_token="", lease_expires_at=None, **values
+    )
 
 
 def _over_cost(calibration: Calibration) -> str:

@@ -16,6 +16,7 @@ from evaluations import page_queries
 from evaluations.case_filter import SEVERITIES, CaseFilter
 from evaluations.errors import AlreadyEndedError
 from evaluations.models import Agent, Comparison, ComparisonState, Side
+from evaluations.page_queries.judged import by_judge, judged_by
 from evaluations.services.comparisons import OPEN_STATES, cancel_comparison
 from evaluations.views.downloads import downloads_of
 from evaluations.views.releases import decide_context
@@ -130,6 +131,7 @@ def _head_context(request: HttpRequest, comparison: Comparison) -> dict[str, Any
         "candidate": candidate,
         "calls_verdict": _fewer_is_better(baseline.tool_calls, candidate.tool_calls),
         "retries_verdict": _fewer_is_better(baseline.retries, candidate.retries),
+        "judges": by_judge(judged_by([comparison.pk]).get(comparison.pk, ())),
         "model_kinds": page_queries.model_kinds_of([comparison.pk]).get(comparison.pk, ()),
         "downloads": [] if is_open else downloads_of(comparison),
         "may_cancel": is_open and request.user.has_perm("evaluations.change_comparison"),

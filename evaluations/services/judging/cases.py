@@ -16,6 +16,7 @@ from evaluations.judges.interface import FAKE_LABEL
 from evaluations.models import Case, CaseState, ExpectationResult, JudgeVerdict, ToolCall
 from evaluations.services.bulk import update_rows
 from evaluations.services.judging.claims import cases_to_judge, still_held
+from evaluations.services.judging.comparison_judges import note_judges
 from evaluations.services.judging.questions import Subject, questions_of
 from evaluations.services.judging.verdict_rows import verdict_row
 from evaluations.services.kits import KitKey, kits_for
@@ -116,6 +117,7 @@ class CaseShelf:
             for row, verdict in rows:
                 verdict.result_id = row.pk
             JudgeVerdict.objects.bulk_create([verdict for _, verdict in rows])
+            note_judges([(row.case_id, verdict) for row, verdict in rows])
             update_rows(Case, graded)
         return len(ours)
 
