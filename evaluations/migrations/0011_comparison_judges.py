@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluations', '0009_judging'),
+        ('evaluations', '0010_gate_decision_headline'),
     ]
 
     operations = [
