@@ -65,7 +65,7 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
         yield "```"
     if lines := judge_lines(report.judges):
         yield ""
-        yield from (f"{_text(line)}." for line in lines)
+        yield from (f"{escaped(line)}." for line in lines)
     if "deterministic-fake" in report.labels:
         yield ""
         yield "deterministic-fake: a scripted agent, no language model answered."
