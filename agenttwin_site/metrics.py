@@ -82,7 +82,9 @@ def _figures() -> Iterator[Metric]:
     yield _labelled("agenttwin_comparisons", "Comparisons by state", "state", comparisons)
     waiting = Case.objects.filter(state__in=_OPEN)
     cases = dict(waiting.order_by().values_list("state").annotate(Count("pk")))
-    open_cases = {state: cases.get(state, 0) for state in _OPEN}
+    # Asked for alone: each of the two has an index of its own.
+    cases["JUDGING"] = Case.objects.filter(state="JUDGING").count()
+    open_cases = {state: cases.get(state, 0) for state in (*_OPEN, "JUDGING")}
     yield _labelled("agenttwin_open_cases", "Cases that are not done, by state", "state", open_cases)
     overdue = waiting.filter(state="RUNNING", lease_expires_at__lt=now).count()
     yield GaugeMetricFamily(

@@ -13,6 +13,7 @@ from evaluations.views import (
     rerunning,
     starting,
     statistics,
+    verdicts,
 )
 
 app_name = "evaluations"
@@ -65,6 +66,7 @@ urlpatterns = [
     path("judges/criteria/<str:name>/examples/", labelling.example_list, name="example_list"),
     path("judges/criteria/<str:name>/calibrate/", calibrations.calibrate, name="calibrate"),
     path("judges/examples/from/<int:result_id>/", criteria.example_from, name="example_from"),
+    path("judges/verdicts/<int:pk>/", verdicts.judge_verdict, name="judge_verdict"),
     path("judges/examples/<int:pk>/", labelling.example_detail, name="example"),
     path("judges/calibrations/<int:pk>/", calibrations.calibration_detail, name="calibration"),
     path(

@@ -38,6 +38,7 @@ _SEES = (
     "evaluations.view_criterion",
     "evaluations.view_example",
     "evaluations.view_calibration",
+    "evaluations.view_judgeverdict",
     "evaluations.view_datasetuse",
     "evaluations.view_gatepolicy",
     "evaluations.view_gatedecision",

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from agenttwin_site.api import site
-from evaluations.api import agents, calibrations, cases, comparisons, criteria, sessions, trials
+from evaluations.api import agents, calibrations, cases, comparisons, criteria, sessions, trials, verdicts
 from reviews.api import audit, double_reviews, policy, queue, reviews, trajectory
 from scenarios import api as scenarios
 from twins import api as twins
@@ -22,6 +22,7 @@ urlpatterns = [
     *sessions.urlpatterns,
     *criteria.urlpatterns,
     *calibrations.urlpatterns,
+    *verdicts.urlpatterns,
     *trajectory.urlpatterns,
     *reviews.urlpatterns,
     *double_reviews.urlpatterns,

@@ -27,6 +27,7 @@ from evaluations.api.shapes import (
 from evaluations.case_filter import CLASSES, SEVERITIES, CaseFilter
 from evaluations.models import Case, ExpectationResult, PairedCase, RecordKind, ToolCall
 from evaluations.page_queries import WORST_FIRST, cases_of
+from evaluations.page_queries.verdicts import judged_results
 
 _READ = Access(("read", "run", "review"), "evaluations.view_pairedcase")
 _RESULTS = Access(("read", "run", "review"), "evaluations.view_case")
@@ -170,8 +171,10 @@ class OneCase(ApiView):
         pair = found_case(int(pk))
         cases = {case.run.side: case for case in Case.objects.filter(pair=pair).select_related("run")}
         results: dict[int, list[dict[str, Any]]] = {case.pk: [] for case in cases.values()}
-        for row in ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"):
-            results[row.case_id].append(result_json(row))
+        rows = list(ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"))
+        judged = judged_results(rows)
+        for row in rows:
+            results[row.case_id].append(result_json(request, row, judged.get(row.pk)))
         sides: dict[str, dict[str, Any] | None] = dict.fromkeys(SIDES)
         for name, case in cases.items():
             sides[name.lower()] = {

@@ -102,6 +102,7 @@ _RESULT: dict[str, Any] = {
     "label": None,
     "reason": "no effect was applied twice",
     "evidence": {"calls": [3]},
+    "judgement": None,
 }
 _FULL_SIDE = {
     **_SIDE,

@@ -17,7 +17,9 @@ from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, absolute, created
 from evaluations.api.cases import RecordShape
 from evaluations.api.comparisons import ID
+from evaluations.api.judgements import JudgementShape, judgement_json
 from evaluations.models import ManualSession, ManualState, ResultStatus, Verdict
+from evaluations.page_queries.verdicts import judged_session
 from evaluations.services.manual import (
     DEFAULT_SECONDS,
     LEAST_SECONDS,
@@ -80,6 +82,7 @@ class SessionResultShape(serializers.Serializer):
     label = serializers.CharField(allow_null=True)
     reason = serializers.CharField(allow_blank=True)
     evidence = serializers.DictField()
+    judgement = JudgementShape(allow_null=True, help_text="null where no judge was to be asked.")
 
 
 class SessionLinks(serializers.Serializer):
@@ -89,7 +92,7 @@ class SessionLinks(serializers.Serializer):
 
 
 class SessionShape(serializers.Serializer):
-    """A manual session. `verdict` is null while it is open."""
+    """A manual session. `verdict` is null while it is open or its judge is asked (JUDGING)."""
 
     id = serializers.IntegerField()
     scenario = serializers.CharField()
@@ -294,11 +297,15 @@ def _session_json(request: Any, session: ManualSession) -> dict[str, Any]:
 
 
 def _full_json(request: Any, session: ManualSession) -> dict[str, Any]:
+    judged = judged_session(session)
     return {
         **_session_json(request, session),
         "takes_no_more": takes_no_more(session) if session.is_open else "it is closed",
         "records": [record.to_json() for record in recorded_so_far(session)],
-        "results": session.results,
+        "results": [
+            {**result, "judgement": judgement_json(request, judged.get(result["id"]))}
+            for result in session.results
+        ],
         "answer": session.answer,
         "metrics": session.metrics,
     }

@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from agenttwin_site.api.views import absolute
 from evaluations.api.judge_shapes import JudgedByShape
+from evaluations.api.judgements import JudgementShape, judgement_json
 from evaluations.case_filter import CLASSES
 from evaluations.models import (
     CaseState,
@@ -23,6 +24,7 @@ from evaluations.models import (
 from evaluations.page_queries import case_path, class_of, is_open
 from evaluations.page_queries.counts import ClassCounts
 from evaluations.page_queries.judged import JudgedBy
+from evaluations.page_queries.verdicts import Judged
 from evaluations.reporting.report import BLOCKING
 from scenarios.models import Severity
 from twins.document_api import person
@@ -131,6 +133,7 @@ class ResultShape(serializers.Serializer):
     label = serializers.CharField(allow_null=True)
     reason = serializers.CharField(allow_blank=True)
     evidence = serializers.DictField()
+    judgement = JudgementShape(allow_null=True, help_text="null where no judge was to be asked.")
 
 
 class FullSideShape(SideShape):
@@ -286,7 +289,7 @@ def divergence_json(stored: dict[str, Any] | None) -> dict[str, Any] | None:
     return None if stored is None else {name: stored.get(name) for name in _DIVERGENCE}
 
 
-def result_json(row: ExpectationResult) -> dict[str, Any]:
+def result_json(request: Any, row: ExpectationResult, judged: Judged | None) -> dict[str, Any]:
     return {
         "result": row.pk,
         "id": row.expectation_id,
@@ -297,4 +300,5 @@ def result_json(row: ExpectationResult) -> dict[str, Any]:
         "label": row.label,
         "reason": row.reason,
         "evidence": row.evidence,
+        "judgement": judgement_json(request, judged),
     }

@@ -128,6 +128,13 @@ class JudgeIdentity:
         """The honest label: `deterministic-fake`, or `llm`."""
         return FAKE_LABEL if self.provider == FAKE_PROVIDER else MODEL_LABEL
 
+    @property
+    def told(self) -> str:
+        """Who it is in one line, with what it is."""
+        name = " ".join(part for part in (self.provider, self.model) if part)
+        what = NOT_A_MODEL if self.label == FAKE_LABEL else self.label
+        return f"{name}, prompt {self.prompt_version} ({what})"
+
     def to_json(self) -> dict[str, str]:
         return {
             "provider": self.provider,

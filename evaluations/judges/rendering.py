@@ -46,7 +46,8 @@ def render(request: JudgeRequest, prompt: Prompt) -> Shown:
     mark = _mark((request.criterion, *blocks, *blocks.values()))
     written = "\n\n".join(_block(name, text, mark) for name, text in blocks.items())
     # The material goes in last: a placeholder inside it is only text.
-    user = prompt.request.replace("{criterion_text}", request.criterion_text)
+    about = f"\n{request.criterion_text}" if request.criterion_text else ""
+    user = prompt.request.replace("\n{criterion_text}", about)
     user = user.replace("{criterion}", _one_line(request.criterion))
     head, _, tail = user.partition("{blocks}")
     return Shown(prompt.system, f"{head}{written}{tail}")

@@ -69,6 +69,7 @@ def _side(side: SideReport) -> dict[str, Any]:
                 "status": line.status,
                 "label": line.label,
                 "reason": line.reason,
+                **({} if line.judge is None else {"judge": line.judge.to_json()}),
             }
             for line in side.results
         ],

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from evaluations.reporting.judge_lines import judge_lines
-from evaluations.reporting.report import CaseReport, ComparisonReport
+from evaluations.reporting.report import CaseReport, ComparisonReport, ResultLine
 from evaluations.reporting.trial_figures import figures_lines
 
 # XML 1.0 has no way to write these, not even escaped; one of them makes the whole report unreadable.
@@ -66,7 +66,7 @@ def _details(case: CaseReport) -> list[str]:
             f"{name}: {side.verdict or 'unfinished'}, {side.tool_calls} tool calls, {side.retries} retries"
         )
         lines += [
-            f"  {line.status} {line.id}{f' {line.label}' if line.label else ''}: {line.reason}"
+            f"  {line.status} {line.id}{f' {line.label}' if line.label else ''}{_judged(line)}: {line.reason}"
             for line in side.results
             if line.status != "PASS"
         ]
@@ -75,6 +75,10 @@ def _details(case: CaseReport) -> list[str]:
         if case.first_divergence.get("meaning"):
             lines.append(case.first_divergence["meaning"])
     return lines
+
+
+def _judged(line: ResultLine) -> str:
+    return "" if line.judge is None else f" [judged by {line.judge.told}]"
 
 
 def writable(value: str) -> str:

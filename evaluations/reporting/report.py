@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from evaluations.models import Case, CaseClass, Comparison, ExpectationResult, PairedCase, Side
+from evaluations.grading.expectations.judged import SEMANTIC
+from evaluations.judges.interface import JudgeIdentity
+from evaluations.models import (
+    Case,
+    CaseClass,
+    Comparison,
+    ExpectationResult,
+    JudgeVerdict,
+    PairedCase,
+    Side,
+)
 from evaluations.page_queries.judged import JudgeOfComparison, by_judge, judged_by
 from evaluations.services.statistics import ComparisonStatistics, comparison_statistics, has_ended
 
@@ -30,6 +40,8 @@ class ResultLine:
     status: str
     label: str | None
     reason: str
+    # Who judged it, of an expectation for a judge.
+    judge: JudgeIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +224,15 @@ def _results(rows: Any) -> defaultdict[int, list[ResultLine]]:
     values: Iterable[Any] = rows.order_by("case_id", "position").values_list(*fields)
     for case_id, *line in values:
         found[case_id].append(ResultLine(*line))
+    if any(line.type == SEMANTIC for lines in found.values() for line in lines):
+        judges = _judges(rows)
+        for case_id, lines in found.items():
+            found[case_id] = [replace(line, judge=judges.get((case_id, line.id))) for line in lines]
     return found
+
+
+def _judges(rows: Any) -> dict[tuple[int, str], JudgeIdentity]:
+    names = ("provider", "model", "prompt_version", "prompt_sha256")
+    verdicts = JudgeVerdict.objects.filter(result__in=rows.values("pk"))
+    values: Iterable[Any] = verdicts.values_list("result__case_id", "expectation_id", *names)
+    return {(case_id, name): JudgeIdentity(*identity) for case_id, name, *identity in values}

@@ -85,7 +85,8 @@ def _details(case: CaseReport) -> Iterator[str]:
 def _failing(line: ResultLine) -> str:
     critical = " (critical)" if line.critical else ""
     label = f" {line.label}" if line.label else ""
-    return f"fails now: {line.id}{critical}{label}: {line.reason}"
+    judged = f" (judged by {line.judge.provider})" if line.judge is not None else ""
+    return f"fails now: {line.id}{critical}{label}{judged}: {line.reason}"
 
 
 def _totals(report: ComparisonReport) -> Iterator[str]:

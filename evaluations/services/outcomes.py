@@ -29,6 +29,7 @@ from evaluations.grading import (
     retry_seqs,
     verification,
 )
+from evaluations.grading.results import Finding, skipped
 from evaluations.grading.wording import clean, cut
 from evaluations.judges.findings import unanswered
 from evaluations.judges.interface import DEFAULT_CRITERION
@@ -192,16 +193,16 @@ def _results(kit: Kit, run: CaseRun, error: str) -> tuple[tuple[Result, ...], tu
     if not kit.judged:
         return results + findings, ()
     if evidence.output is not None and evidence.output.strip():
-        return results + findings, kit.judged
-    return _unanswered(kit, results) + findings, ()
+        return _with(kit, results, lambda criterion: skipped("it waits for its judge")) + findings, kit.judged
+    return _with(kit, results, unanswered) + findings, ()
 
 
-def _unanswered(kit: Kit, results: tuple[Result, ...]) -> tuple[Result, ...]:
-    """Without an answer a judge has nothing to read, and need not be asked to say so."""
+def _with(kit: Kit, results: tuple[Result, ...], finding_of: Callable[[str], Finding]) -> tuple[Result, ...]:
+    """The results, with this finding (by its criterion) on every expectation that is for a judge."""
     found = list(results)
     for place in kit.judged:
         criterion = kit.scenario.expectations[place].category or DEFAULT_CRITERION
-        found[place] = result_of(kit.expectations[place], unanswered(criterion), kit.redaction.value)
+        found[place] = result_of(kit.expectations[place], finding_of(criterion), kit.redaction.value)
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from evaluations.models import (
     Side,
 )
 from evaluations.page_queries import class_of
+from evaluations.page_queries.verdicts import Judged, judged_results
 from reviews.models import QueueEntry, Review
 from reviews.page_queries.rounds import TwoReviewers
 from reviews.presenting.scenarios import ScenarioBrief, scenario_brief
@@ -124,6 +125,8 @@ class PairPage:
     brief: ScenarioBrief
     address: CaseAddress
     two: TwoReviewers
+    # By result: who judged what no check of ours can, if anything was for a judge.
+    judged: Mapping[int, Judged] = field(default_factory=dict)
 
     @property
     def baseline(self) -> SideOfCase | None:
@@ -185,7 +188,10 @@ def pair_at(comparison_id: int, scenario: str, trial: int, *, original: bool = F
 
 
 def load_pair(pair: PairedCase, chosen: CaseFilter | None = None, *, actor: Any = None) -> PairPage:
-    """Both sides, their results and every review: three queries (four for a twin not seen before)."""
+    """Both sides, their results and every review: three queries (four for a twin not seen before).
+
+    Where a judge was to be asked, three more.
+    """
     comparison = pair.comparison
     cases = list(Case.objects.filter(pair=pair).select_related("run"))
     results: dict[int, list[ExpectationResult]] = {case.pk: [] for case in cases}
@@ -213,6 +219,7 @@ def load_pair(pair: PairedCase, chosen: CaseFilter | None = None, *, actor: Any 
         brief=scenario_brief(pair.scenario_version.document, secrets),
         address=CaseAddress.of(pair, chosen),
         two=TwoReviewers(pair.pk, actor),
+        judged=judged_results(result for own in results.values() for result in own),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.grading.verdicts import OUTCOME_TYPES
 from evaluations.models import ExpectationResult, ResultStatus, Side
+from evaluations.page_queries.verdicts import Judged, Judging, judgings
 from reviews.models import Decision, Review
 from reviews.page_queries.cases import CaseAddress, PairPage, SideOfCase
 from reviews.page_queries.rounds import ShownDecision, ShownRound
@@ -63,6 +64,7 @@ class CheckSide:
     round: ShownRound | None = None
     ask_why: Callable[[], str] = str
     settled: dict[int, ShownRound] = field(default_factory=dict)
+    judged: Judged | None = None
 
     @property
     def standing(self) -> Review | None:
@@ -141,6 +143,11 @@ class CheckRow:
         """Of both sides, in the order they were given."""
         lines = [self._line(side, review) for side in self.sides for review in side.reviews]
         return sorted(lines, key=lambda line: line.review.pk)
+
+    @property
+    def judgings(self) -> list[Judging]:
+        """Who judged what no check of ours can."""
+        return judgings((side.side.label, side.judged) for side in self.sides)
 
     @property
     def override_href(self) -> str:
@@ -250,6 +257,7 @@ def check_rows(page: PairPage, ends: FinalStates | None = None, base: str = "") 
                 closed=side.refusals.get(result.pk, ""),
                 links=_links(page, side, result, ends, base),
                 round=page.two.unsettled(result.pk),
+                judged=page.judged.get(result.pk),
             )
             own.closed = own.closed or (own.round.closed if own.round is not None else "")
             rounds = ((review.pk, page.two.of_review(review.pk)) for review in own.reviews)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from evaluations.grading import retry_seqs
 from evaluations.grading.wording import clean, cut
 from evaluations.models import ManualSession
+from evaluations.page_queries.verdicts import Judged, Judging, judged_session, judgings
 from evaluations.services.manual import kit_of, recorded_so_far
 from reviews.presenting.calls import (
     CallText,
@@ -60,6 +61,7 @@ class ResultRow:
     reason: str
     calls: tuple[int, ...]
     paths: tuple[str, ...]
+    judgings: list[Judging] = field(default_factory=list)
 
 
 def record_rows(session: ManualSession) -> list[RecordRow]:
@@ -89,12 +91,12 @@ def record_rows(session: ManualSession) -> list[RecordRow]:
 
 def result_rows(session: ManualSession) -> list[ResultRow]:
     """The grades of a closed session: what did not pass first, critical ones before others."""
-    about = _descriptions(session)
-    rows = [_result_row(fields, about) for fields in session.results]
+    about, judged = _descriptions(session), judged_session(session)
+    rows = [_result_row(fields, about, judged.get(fields["id"])) for fields in session.results]
     return sorted(rows, key=lambda row: (row.status == "PASS", not row.critical))
 
 
-def _result_row(fields: dict[str, Any], about: dict[str, str]) -> ResultRow:
+def _result_row(fields: dict[str, Any], about: dict[str, str], judged: Judged | None) -> ResultRow:
     evidence = fields["evidence"]
     described = about.get(fields["id"], "")
     return ResultRow(
@@ -106,6 +108,7 @@ def _result_row(fields: dict[str, Any], about: dict[str, str]) -> ResultRow:
         reason=fields["reason"],
         calls=tuple(evidence.get("calls") or ())[:10],
         paths=tuple(evidence.get("paths") or ())[:10],
+        judgings=judgings([("", judged)]),
     )
 
 
