@@ -40,6 +40,7 @@ _PLACES: tuple[tuple[str, str, str | None], ...] = (
     ("Twins", "twins:twin_list", "twins.view_twin"),
     ("Audit", "reviews:audit", "reviews.view_auditentry"),
     ("My reviews", "reviews:own_reviews", "reviews.add_review"),
+    ("Datasets", "evaluations:dataset_list", "scenarios.view_dataset"),
     ("Releases", "evaluations:release_list", "evaluations.view_gatedecision"),
     ("Judges", "evaluations:criterion_list", "evaluations.view_criterion"),
 )

@@ -76,6 +76,7 @@ class _Work(Collector):
 def _figures() -> Iterator[Metric]:
     from evaluations.models import Case, Comparison
     from reviews.services import queue_counts
+    from scenarios.holdouts import EVERYTHING
 
     now = timezone.now()
     comparisons = dict(Comparison.objects.order_by().values_list("state").annotate(Count("pk")))
@@ -95,7 +96,9 @@ def _figures() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "agenttwin_oldest_open_comparison_seconds", "Age of the oldest comparison not done", value=age
     )
-    yield _labelled("agenttwin_review_queue", "Open review entries by reason", "reason", queue_counts())
+    yield _labelled(
+        "agenttwin_review_queue", "Open review entries by reason", "reason", queue_counts(EVERYTHING)
+    )
 
 
 def _labelled(name: str, text: str, label: str, counts: dict[str, int]) -> GaugeMetricFamily:

@@ -22,6 +22,7 @@ from agenttwin_site.kept_forms import has_kept_form, leave_to_owner
 from evaluations.page_queries import latest_comparisons
 from reviews.models.queue import queue_reasons
 from reviews.services import queue_counts
+from scenarios.holdouts import sight_of
 
 LATEST = 8
 
@@ -34,7 +35,7 @@ def home(request: HttpRequest) -> HttpResponse:
         context["comparisons"] = latest_comparisons(LATEST)
     if request.user.has_perm("reviews.view_queueentry"):
         labels = dict(queue_reasons())
-        counts = queue_counts()
+        counts = queue_counts(sight_of(request.user))
         context["waiting"] = [
             {"reason": reason, "label": labels.get(reason, reason), "count": count}
             for reason, count in counts.items()

@@ -14,7 +14,7 @@ ALONE = "none"
 
 
 class StartForm(forms.Form):
-    """Two versions of one agent, the scenarios, the number of trials.
+    """Two versions of one agent, the dataset or the scenarios, the number of trials.
 
     `form_key` is made with the form and sent along: the same form sent twice starts one comparison.
     """
@@ -23,6 +23,9 @@ class StartForm(forms.Form):
     form_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     baseline = forms.ChoiceField(help_text="What is in use now, if anything is.")
     candidate = forms.ChoiceField(help_text="What might replace it.")
+    dataset = forms.ChoiceField(
+        required=False, help_text="All its cases as they were frozen; nothing is ticked below then."
+    )
     tags = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
     scenarios = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
     trials = forms.IntegerField(
@@ -44,9 +47,11 @@ class StartForm(forms.Form):
         versions: list[str],
         scenario_names: list[str],
         tag_names: list[str],
+        datasets: list[tuple[str, str]],
         **kwargs: object,
     ) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.fields["dataset"].choices = [("", "none"), *datasets]  # type: ignore[attr-defined]
         for name, choices in (
             ("baseline", versions),
             ("candidate", versions),

@@ -36,11 +36,11 @@ class AgentVersionQuerySet(models.QuerySet["AgentVersion"]):
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def with_names(self) -> "ComparisonQuerySet":
-        """Comparisons with agent, both versions and author loaded, manifests left in the database."""
-        content = [
-            f"{side}__{name}" for side in ("baseline", "candidate") for name in ("document", "source_text")
-        ]
-        return self.select_related("agent", "baseline", "candidate", "created_by").defer(*content)
+        """Comparisons with agent, both versions, dataset and author loaded, their documents left there."""
+        documents = ("baseline", "candidate", "dataset_version")
+        content = [f"{version}__{name}" for version in documents for name in ("document", "source_text")]
+        names = ("agent", "baseline", "candidate", "dataset_version__dataset", "created_by")
+        return self.select_related(*names).defer(*content)
 
 
 class PairedCaseQuerySet(models.QuerySet["PairedCase"]):

@@ -6,6 +6,7 @@ from evaluations.views import (
     calibrations,
     comparisons,
     criteria,
+    datasets,
     downloads,
     gate_policies,
     labelling,
@@ -18,6 +19,11 @@ from evaluations.views import (
 
 app_name = "evaluations"
 urlpatterns = [
+    path("datasets/", datasets.dataset_list, name="dataset_list"),
+    path("datasets/<str:name>/", datasets.dataset, name="dataset"),
+    path("datasets/<str:name>/cases/", datasets.dataset_cases, name="dataset_cases"),
+    path("datasets/<str:name>/uses/", datasets.dataset_uses, name="dataset_uses"),
+    path("datasets/<str:name>/text/", datasets.dataset_text, name="dataset_text"),
     path("comparisons/", comparisons.comparison_list, name="comparison_list"),
     path("comparisons/start/", starting.comparison_start, name="comparison_start"),
     path("comparisons/<int:pk>/", comparisons.comparison_detail, name="comparison"),

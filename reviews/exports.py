@@ -13,8 +13,10 @@ from typing import Any
 
 from reviews.audit import hashed_fields
 from reviews.chain import FIELDS
+from reviews.holdouts import entries_seen
 from reviews.models import AuditEntry
 from reviews.querysets import AuditQuerySet
+from scenarios.holdouts import Sight
 
 COLUMNS = (*FIELDS, "entry_hash")
 CHUNK = 500
@@ -32,21 +34,21 @@ def safe_cell(value: Any) -> str:
     return f"'{text}" if text.startswith(_RISKY) or text.lstrip().startswith(_RISKY) else text
 
 
-def csv_lines(entries: AuditQuerySet) -> Iterator[str]:
+def csv_lines(entries: AuditQuerySet, sight: Sight) -> Iterator[str]:
     """Lines of a CSV file in the order of the log, all cells quoted; before and after as compact JSON."""
     writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)
     yield writer.writerow(COLUMNS)
-    for entry in _in_order(entries):
+    for entry in _in_order(entries, sight):
         row = exported(entry)
         for name in ("before", "after"):
             row[name] = None if row[name] is None else _compact(row[name])
         yield writer.writerow([safe_cell(row[name]) for name in COLUMNS])
 
 
-def json_lines(entries: AuditQuerySet) -> Iterator[str]:
+def json_lines(entries: AuditQuerySet, sight: Sight) -> Iterator[str]:
     """Pieces of one JSON array of objects, one entry per line, in the order of the log."""
     before = "[\n"
-    for entry in _in_order(entries):
+    for entry in _in_order(entries, sight):
         yield before + _compact(exported(entry))
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
@@ -64,12 +66,12 @@ class _Echo:
         return line
 
 
-def _in_order(entries: AuditQuerySet) -> Iterator[AuditEntry]:
+def _in_order(entries: AuditQuerySet, sight: Sight) -> Iterator[AuditEntry]:
     """By key in short queries: a slow download must not hold a transaction or a cursor open."""
     ordered = entries.order_by("sequence")
     last = 0
     while chunk := list(ordered.filter(sequence__gt=last)[:CHUNK]):
-        yield from chunk
+        yield from entries_seen(chunk, sight)
         last = chunk[-1].sequence
 
 

@@ -11,7 +11,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
+from scenarios import dataset_admin  # noqa: F401 - registers the admin of datasets
 from scenarios.documents.scenario import validate_scenario
+from scenarios.holdouts import held_out_versions, sight_of
 from scenarios.models import Scenario, ScenarioVersion
 from scenarios.page_queries import hidden_secrets
 from scenarios.services import save_scenario
@@ -50,16 +52,17 @@ class TagFilter(admin.SimpleListFilter):
     parameter_name = "tag"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
-        return [(tag, tag) for tag in sorted({tag for _, tags in self._tags() for tag in tags})]
+        return [(tag, tag) for tag in sorted({tag for _, tags in self._tags(request) for tag in tags})]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> QuerySet[Scenario]:
         if not self.value():
             return queryset
         # SQLite cannot search inside a JSON list; a collection has hundreds of scenarios, not millions.
-        return queryset.filter(pk__in=[pk for pk, tags in self._tags() if self.value() in tags])
+        return queryset.filter(pk__in=[pk for pk, tags in self._tags(request) if self.value() in tags])
 
-    def _tags(self) -> list[tuple[int, list[str]]]:
-        return list(Scenario.objects.values_list("pk", "current_version__tags"))
+    def _tags(self, request: HttpRequest) -> list[tuple[int, list[str]]]:
+        seen = sight_of(request.user).of(Scenario.objects.all(), "current_version")
+        return list(seen.values_list("pk", "current_version__tags"))
 
 
 @admin.register(Scenario)
@@ -76,6 +79,9 @@ class ScenarioAdmin(DocumentAdmin):
         "current_version__agent_name",
     ]
     search_fields = ("name", "current_version__twin_name", "current_version__agent_name")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Scenario]:
+        return sight_of(request.user).of(super().get_queryset(request), "current_version")
 
     @admin.display(ordering="current_version__severity")
     def severity(self, obj: Scenario) -> str:
@@ -118,14 +124,18 @@ def scenarios_of_twin(twin: Twin) -> Link:
 
 
 def scenarios_that_no_longer_fit(twin: Twin) -> list[str]:
-    """One remark a scenario that names something the current version of its twin does not have."""
+    """One remark a scenario that names something the current version of its twin does not have.
+
+    One that is held out stays nameless: whoever saves a twin need not be one who may look into holdouts.
+    """
     definition = current_definition(twin.name)
     versions = ScenarioVersion.objects.current().filter(twin_name=twin.name)
-    found = {
-        version.scenario.name: validate_scenario(version.document, twin=definition) for version in versions
-    }
-    broken = {name: problems for name, problems in found.items() if problems}
-    shown = [f"Scenario {name} does not fit it: {problems[0]}" for name, problems in broken.items()]
+    held_out = held_out_versions()
+    shown = []
+    for version in versions:
+        if problems := validate_scenario(version.document, twin=definition):
+            named = f"Scenario {version.scenario.name} does not fit it: {problems[0]}"
+            shown.append("A scenario of a holdout does not fit it" if version.pk in held_out else named)
     more = len(shown) - REMARKS_SHOWN
     return [*shown[:REMARKS_SHOWN], *([f"{more} more scenarios do not fit it"] if more > 0 else [])]
 

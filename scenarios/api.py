@@ -15,6 +15,7 @@ from agenttwin_site.api.lists import ListQuery, NoQuery, list_of, listing, read_
 from agenttwin_site.api.parsing import DOCUMENT_PARSERS
 from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, absolute
+from scenarios.holdouts import sight_of
 from scenarios.models import Scenario, ScenarioVersion, Severity
 from scenarios.page_queries import hidden_secrets
 from scenarios.services import save_scenario
@@ -117,7 +118,7 @@ class Scenarios(ApiView):
     )
     def get(self, request: Any) -> Response:
         query = read_query(request, ScenarioQuery)
-        rows = ScenarioVersion.objects.filter(scenario__current_version=F("pk"))
+        rows = sight_of(request.user).of(ScenarioVersion.objects.filter(scenario__current_version=F("pk")))
         columns = {
             "q": "scenario__name__icontains",
             "severity": "severity",
@@ -177,7 +178,9 @@ class OneScenario(ApiView):
     def get(self, request: Any, name: str) -> Response:
         read_query(request, NoQuery)
         version = (
-            _versions().filter(scenario__name=stored_name(name), scenario__current_version=F("pk")).first()
+            _versions(request)
+            .filter(scenario__name=stored_name(name), scenario__current_version=F("pk"))
+            .first()
         )
         if version is None:
             raise Http404(f"There is no scenario {name}.")
@@ -198,11 +201,11 @@ class ScenarioVersions(ApiView):
     def get(self, request: Any, name: str) -> Response:
         query = read_query(request, ListQuery)
         scenario = Scenario.objects.filter(name=stored_name(name)).first()
-        if scenario is None:
+        if scenario is None or sight_of(request.user).hides(scenario.name):
             raise Http404(f"There is no scenario {name}.")
         return listing(
             request,
-            _versions().filter(scenario=scenario).without_content(),
+            _versions(request).filter(scenario=scenario).without_content(),
             keys=("-number",),
             query=query,
             render=lambda row: _version(request, row, is_current=row.pk == scenario.current_version_id),
@@ -221,14 +224,15 @@ class OneScenarioVersion(ApiView):
     )
     def get(self, request: Any, name: str, number: str) -> Response:
         read_query(request, NoQuery)
-        version = _versions().filter(scenario__name=stored_name(name), number=int(number)).first()
+        version = _versions(request).filter(scenario__name=stored_name(name), number=int(number)).first()
         if version is None:
             raise Http404(f"There is no version {number} of a scenario {name}.")
         return Response(_full(request, version))
 
 
-def _versions() -> Any:
-    return ScenarioVersion.objects.select_related("scenario", "created_by")
+def _versions(request: Any) -> Any:
+    """Versions of scenarios this account may see."""
+    return sight_of(request.user).of(ScenarioVersion.objects.select_related("scenario", "created_by"))
 
 
 def _version(request: Any, row: ScenarioVersion, *, is_current: bool) -> dict[str, Any]:

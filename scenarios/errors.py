@@ -19,6 +19,12 @@ class UnknownDatasetError(ScenarioError):
     code = "unknown_dataset"
 
 
+class HoldoutHiddenError(ScenarioError):
+    """Somebody who may not look into holdouts would change one."""
+
+    code = "holdout_hidden"
+
+
 class DatasetTamperedError(ScenarioError):
     """What is stored of a frozen dataset is not what it was frozen with: it measures nothing."""
 

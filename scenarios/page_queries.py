@@ -13,6 +13,7 @@ from django.http import QueryDict
 from scenarios.coverage import FaultyScenario
 from scenarios.documents.scenario import looked_for_secrets
 from scenarios.fault_words import condition_words
+from scenarios.holdouts import Sight
 from scenarios.models import SEVERITY_RANKS, ScenarioVersion
 from twins.engine.faults import compile_fault_rules
 from twins.models import TwinVersion
@@ -98,14 +99,15 @@ class ScenarioOptions:
     agents: list[str]
 
 
-def scenario_rows(chosen: ScenarioFilter) -> tuple[list[ScenarioRow], ScenarioOptions, int]:
+def scenario_rows(chosen: ScenarioFilter, sight: Sight) -> tuple[list[ScenarioRow], ScenarioOptions, int]:
     """The scenarios under the filter, worst first, then by name; the options; how many there are: one query.
 
     All are read, without their documents, and sifted here: SQLite cannot search inside a list of tags, and a
     collection holds hundreds.
     """
     columns = ("pk", "scenario__name", "severity", "tags", "twin_name", "agent_name")
-    found = ScenarioVersion.objects.filter(scenario__current_version=F("pk")).order_by().values_list(*columns)
+    versions = sight.of(ScenarioVersion.objects.filter(scenario__current_version=F("pk")))
+    found = versions.order_by().values_list(*columns)
     rows = [
         ScenarioRow(pk, name, severity, tuple(tags), twin, agent)
         for pk, name, severity, tags, twin, agent in found
@@ -128,10 +130,10 @@ def saved_versions(rows: Iterable[ScenarioRow]) -> dict[int, ScenarioVersion]:
     return versions.in_bulk([row.pk for row in rows])
 
 
-def faulty_scenarios(twin_name: str, redact: Callable[[Any], Any]) -> list[FaultyScenario]:
+def faulty_scenarios(twin_name: str, redact: Callable[[Any], Any], sight: Sight) -> list[FaultyScenario]:
     """The scenarios of a twin, by name, with the faults of their current versions: one query."""
-    versions = ScenarioVersion.objects.current().filter(twin_name=twin_name).defer("source_text")
-    return [_faulty(version, redact) for version in versions]
+    versions = sight.of(ScenarioVersion.objects.current().filter(twin_name=twin_name))
+    return [_faulty(version, redact) for version in versions.defer("source_text")]
 
 
 def hidden_secrets(version: ScenarioVersion, *others: ScenarioVersion) -> list[str]:

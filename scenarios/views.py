@@ -17,6 +17,7 @@ from scenarios import page_queries
 from scenarios.coverage import REQUIRED, fault_coverage, gap_sentences
 from scenarios.expectation_words import expectation_types, expectation_words
 from scenarios.fault_words import fault_words
+from scenarios.holdouts import sight_of
 from scenarios.models import Scenario, ScenarioVersion, Severity
 from scenarios.page_queries import ScenarioFilter
 from twins import document_pages
@@ -40,7 +41,7 @@ may_see = permission_required("scenarios.view_scenario", raise_exception=True)
 def scenario_list(request: HttpRequest) -> HttpResponse:
     """Scenarios, worst severity first, under the filters of the address. htmx gets the table alone."""
     chosen = ScenarioFilter.from_query(request.GET)
-    listed, options, total = page_queries.scenario_rows(chosen)
+    listed, options, total = page_queries.scenario_rows(chosen, sight_of(request.user))
     page = document_pages.numbered_page(Paginator(listed, SCENARIOS_PER_PAGE), request.GET)
     versions = page_queries.saved_versions(page.rows)
     context = {
@@ -106,11 +107,16 @@ def catalogue(request: HttpRequest) -> HttpResponse:
     return render(request, "scenarios/catalogue.html", context)
 
 
-def coverage_part(twin: Twin, tools: Sequence[ShownTool], on_page: Sequence[ShownTool]) -> PagePart:
-    """The section of a twin's page that shows which faults its scenarios exercise: one query."""
+def coverage_part(
+    twin: Twin, tools: Sequence[ShownTool], on_page: Sequence[ShownTool], person: Any
+) -> PagePart:
+    """The section of a twin's page that shows which faults its scenarios exercise: one query.
+
+    Those that are hidden from this person count for nothing: what is named nowhere covers nothing here.
+    """
     version: Any = twin.current_version
     redact = redactor(planted_secrets(version.document))
-    scenarios = page_queries.faulty_scenarios(twin.name, redact)
+    scenarios = page_queries.faulty_scenarios(twin.name, redact, sight_of(person))
     coverage = fault_coverage({tool.name: tool.risk for tool in tools}, scenarios)
     by_name = {one.tool: one for one in coverage}
     rows: list[dict[str, Any]] = [{"tool": tool, "coverage": by_name[tool.name]} for tool in on_page]
@@ -141,7 +147,7 @@ page_parts.append(coverage_part)
 
 def _found(request: HttpRequest, name: str) -> tuple[Scenario, ScenarioVersion]:
     found = Scenario.objects.with_current_version().filter(name=name.replace("\x00", "")).first()
-    if found is None:
+    if found is None or sight_of(request.user).hides(found.name):
         raise Http404
     return found, document_pages.chosen_version(found, found.versions.all(), request.GET)
 

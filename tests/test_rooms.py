@@ -22,6 +22,7 @@ PURE = (
     "evaluations/judges",
     "evaluations/labelling",
     "evaluations/rehearsal.py",
+    "evaluations/controls",
     "demo",
 )
 IMPURE_PACKAGES = {"django", "celery", "rest_framework", "kombu", "psycopg", "agenttwin_site"}

@@ -116,6 +116,10 @@ class DocumentAdmin(ModelAdmin):
         """The content of a version as far as this person may read it."""
         return version.document
 
+    def address_after_saving(self, request: HttpRequest, document: Any) -> str:
+        """Where a person goes on who saved the document."""
+        return self.url("change", document.pk)
+
     # ---------------------------------------------------------------- rights
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -232,7 +236,7 @@ class DocumentAdmin(ModelAdmin):
             messages.success(request, said)
             for remark in (text for find in self.remarks if created for text in find(document)):
                 messages.warning(request, remark)
-            return HttpResponseRedirect(self.url("change", document.pk))
+            return HttpResponseRedirect(self.address_after_saving(request, document))
         return self._edit_page(request, obj, edit)
 
     def _say(self, request: HttpRequest, document: Any, version: Any, created: bool, *, is_new: bool) -> str:

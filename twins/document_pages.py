@@ -49,7 +49,8 @@ def chosen_version(parent: Any, versions: QuerySet[Any], query: QueryDict) -> An
         if parent is None or parent.current_version is None:
             raise Http404
         return parent.current_version
-    found = versions.filter(number=_number(query.get("version", ""))).select_related("created_by").first()
+    number = version_number(query.get("version", ""))
+    found = versions.filter(number=number).select_related("created_by").first()
     if found is None:
         raise Http404
     return found
@@ -75,7 +76,7 @@ def compared_versions(
     if "from" not in query and "to" not in query:
         return None
     asked_from, asked_to = query.get("from", "")[:20], query.get("to", "")[:20]
-    numbers = _number(asked_from), _number(asked_to)
+    numbers = version_number(asked_from), version_number(asked_to)
     found = {version.number: version for version in versions.filter(number__in=numbers)}
     before, after = (found.get(number) for number in numbers)
     if before is None or after is None:
@@ -147,6 +148,6 @@ def edit_href(request: HttpRequest, parent: Any) -> str:
     return reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[parent.pk])
 
 
-def _number(text: str) -> int:
+def version_number(text: str) -> int:
     """A version number; 0, which no version has, for anything else."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else 0

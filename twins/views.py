@@ -82,9 +82,10 @@ class PagePart:
     alerts: Sequence[str] = ()
 
 
-# Sections of later rooms: a function of the twin and the tools of its current version (all of them, and those
-# on this page). This room imports none of them; they add themselves when their addresses are loaded.
-page_parts: list[Callable[[Twin, Sequence[ShownTool], Sequence[ShownTool]], PagePart]] = []
+# Sections of later rooms: a function of the twin, the tools of its current version (all of them, and those on
+# this page), and who looks at it. This room imports none of them; they add themselves when their addresses
+# are loaded.
+page_parts: list[Callable[[Twin, Sequence[ShownTool], Sequence[ShownTool], Any], PagePart]] = []
 
 
 @require_safe
@@ -180,7 +181,7 @@ def _page_context(request: HttpRequest, found: Twin, version: TwinVersion) -> di
         "state_count": len(state),
         "text": document_pages.shown_texts([version], secrets)[0],
         "is_redacted": document_pages.is_redacted(version, secrets),
-        "parts": [make(found, tools, page.rows) for make in page_parts] if is_current else [],
+        "parts": [make(found, tools, page.rows, request.user) for make in page_parts] if is_current else [],
     }
 
 

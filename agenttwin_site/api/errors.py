@@ -21,6 +21,7 @@ from rest_framework.views import set_rollback
 from agenttwin_site.api.failures import RETRY_AFTER_SECONDS, ApiError, Failure, Problem, invalid, not_found
 from evaluations import errors as evaluation_errors
 from reviews import errors as review_errors
+from scenarios import errors as scenario_errors
 from twins import errors as twin_errors
 from twins.documents.problems import DocumentError
 from twins.engine.paths import format_path
@@ -34,6 +35,10 @@ STATUSES: dict[type[Exception], int] = {
     DocumentError: 400,
     twin_errors.TwinError: 400,
     twin_errors.StaleEditError: 409,
+    scenario_errors.ScenarioError: 400,
+    scenario_errors.UnknownDatasetError: 404,
+    scenario_errors.HoldoutHiddenError: 403,
+    scenario_errors.DatasetTamperedError: 409,
     evaluation_errors.EvaluationError: 400,
     evaluation_errors.ConflictError: 409,
     evaluation_errors.AlreadyEndedError: 409,

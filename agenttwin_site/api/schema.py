@@ -143,6 +143,7 @@ _NAMES = {
     "scenarios": "refund-happy-path",
     "agents": "support-refund-agent",
     "criteria": "refund-handover",
+    "datasets": "refund-regression-suite",
 }
 _ADDRESSED: dict[str, tuple[str, dict[str, Any], Any]] = {
     "id": ("The number of the row.", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, 1),

@@ -24,7 +24,7 @@ from agenttwin_site.api.lists import NoQuery, read_query
 from agenttwin_site.api.schema import OPEN_READS, operation
 from agenttwin_site.api.views import ApiView, absolute
 
-_LISTS = ("twins", "scenarios", "agents", "comparisons", "cases", "reviews", "queue", "audit")
+_LISTS = ("twins", "scenarios", "datasets", "agents", "comparisons", "cases", "reviews", "queue", "audit")
 
 
 class WhoShape(serializers.Serializer):

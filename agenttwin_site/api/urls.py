@@ -3,7 +3,17 @@
 from django.urls import path
 
 from agenttwin_site.api import site
-from evaluations.api import agents, calibrations, cases, comparisons, criteria, sessions, trials, verdicts
+from evaluations.api import (
+    agents,
+    calibrations,
+    cases,
+    comparisons,
+    criteria,
+    datasets,
+    sessions,
+    trials,
+    verdicts,
+)
 from reviews.api import audit, double_reviews, policy, queue, reviews, trajectory
 from scenarios import api as scenarios
 from twins import api as twins
@@ -16,6 +26,7 @@ urlpatterns = [
     *twins.urlpatterns,
     *scenarios.urlpatterns,
     *agents.urlpatterns,
+    *datasets.urlpatterns,
     *comparisons.urlpatterns,
     *cases.urlpatterns,
     *trials.urlpatterns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.html import format_html
@@ -21,7 +21,9 @@ from evaluations.admin.looking import (
     tag,
     version_link,
 )
-from evaluations.models import Case, ExpectationResult, StateSnapshot, ToolCall
+from evaluations.holdouts import seen
+from evaluations.models import Case, ExpectationResult, PairedCase, StateSnapshot, ToolCall
+from scenarios.holdouts import sight_of
 from twins.document_admin import one_line
 
 # Records of a case shown on its page; the rest is a list away.
@@ -30,6 +32,7 @@ RECORDS_SHOWN = 100
 
 @admin.register(Case)
 class CaseAdmin(LookingAdmin):
+    pair_path = "pair"
     list_display = [
         "scenario", "side", "became", "claim", "calls", "retries", "comparison_number",
         "finished",
@@ -46,7 +49,7 @@ class CaseAdmin(LookingAdmin):
     ]  # fmt: skip
     ordering = ["-pk"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
+    def looked_at(self, request: HttpRequest) -> QuerySet[Case]:
         return Case.objects.with_names()
 
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
@@ -152,8 +155,10 @@ class CaseAdmin(LookingAdmin):
 class RecordedAdmin(LookingAdmin):
     """Rows of a case: each names its case and leads to it."""
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("case__pair", "case__run").defer("case__answer")
+    pair_path = "case__pair"
+
+    def looked_at(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().looked_at(request).select_related("case__pair", "case__run").defer("case__answer")
 
     @admin.display(description="case", ordering="case")
     def case_link(self, obj: Any) -> Any:
@@ -175,8 +180,8 @@ class ToolCallAdmin(RecordedAdmin):
     ]  # fmt: skip
     ordering = ["-case", "seq"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows = super().get_queryset(request)
+    def looked_at(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().looked_at(request)
         if is_list(request):
             return rows.defer("arguments", "response", "changes", "documents", "case__answer")
         return rows
@@ -278,11 +283,16 @@ class StateSnapshotAdmin(LookingAdmin):
     search_fields = ["digest"]
     fields = ["digest", "state_json", "pairs_link"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[StateSnapshot]:
-        rows = super().get_queryset(request)
+    def looked_at(self, request: HttpRequest) -> QuerySet[StateSnapshot]:
+        rows = super().looked_at(request)
         if is_list(request):
-            return rows.defer("state")
-        return rows
+            rows = rows.defer("state")
+        sight = sight_of(request.user)
+        if sight.sees_all:
+            return rows
+        # A state that hidden cases alone start from is theirs.
+        pairs = PairedCase.objects.filter(initial_state=OuterRef("pk"))
+        return rows.filter(Exists(seen(pairs, sight)) | ~Exists(pairs))
 
     @admin.display(description="state")
     def state_json(self, obj: StateSnapshot) -> Any:

@@ -11,7 +11,9 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 
 from evaluations.admin.looking import LookingAdmin, folded_json, link, link_to, moment, tag, version_link
+from evaluations.holdouts import hides_cases
 from evaluations.models import CLASS_RANKS, Comparison, PairedCase, Run
+from scenarios.holdouts import sight_of
 from twins.document_admin import one_line
 
 _SHORT = {"NEW_CRITICAL_FAILURE": "new critical failures"}
@@ -42,12 +44,22 @@ class ComparisonAdmin(LookingAdmin):
     list_filter = ["state", "agent", "created_at"]
     search_fields = ["=id", "=key", "agent__name", "baseline__version", "candidate__version"]
     fields = [
-        "agent_link", "baseline_link", "candidate_link", "state_tag", "reason", "classes",
+        "agent_link", "baseline_link", "candidate_link", "dataset_version", "state_tag", "reason", "classes",
         "runs_table", "cases_link", "seed", "trials", "selection_json", "key", "created_by",
         "created_at", "started_at", "finished_at", "cancel_requested_at",
     ]  # fmt: skip
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Comparison]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Without those that would name hidden cases."""
+        sight = sight_of(request.user)
+        told = list(self.fields)
+        if obj is not None and hides_cases(obj, sight):
+            told.remove("reason")
+        if obj is not None and any(map(sight.hides, obj.selection.get("scenarios", ()))):
+            told.remove("selection_json")
+        return told
+
+    def looked_at(self, request: HttpRequest) -> QuerySet[Comparison]:
         counts = {f"count_{rank}": count_pairs(rank) for rank in CLASS_RANKS.values()}
         return Comparison.objects.with_names().annotate(count_all=count_pairs(), **counts)
 
@@ -126,8 +138,8 @@ class RunAdmin(LookingAdmin):
     ]  # fmt: skip
     ordering = ["-pk"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
-        rows = super().get_queryset(request).select_related("comparison", "agent_version__agent")
+    def looked_at(self, request: HttpRequest) -> QuerySet[Run]:
+        rows = super().looked_at(request).select_related("comparison", "agent_version__agent")
         return rows.defer("agent_version__document", "agent_version__source_text")
 
     @admin.display(description="comparison", ordering="comparison")
@@ -161,6 +173,7 @@ class RunAdmin(LookingAdmin):
 
 @admin.register(PairedCase)
 class PairedCaseAdmin(LookingAdmin):
+    pair_path = ""
     list_display = [
         "name",
         "class_tag",
@@ -179,7 +192,7 @@ class PairedCaseAdmin(LookingAdmin):
     ]  # fmt: skip
     ordering = ["-comparison", "replaced", "class_rank", "severity_rank", "position"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[PairedCase]:
+    def looked_at(self, request: HttpRequest) -> QuerySet[PairedCase]:
         heavy = [
             f"{name}__{text}"
             for name in ("scenario_version", "twin_version")
@@ -187,7 +200,7 @@ class PairedCaseAdmin(LookingAdmin):
         ]
         rows = (
             super()
-            .get_queryset(request)
+            .looked_at(request)
             .select_related("comparison__agent", "scenario_version__scenario", "twin_version__twin")
         )
         return rows.defer(*heavy).prefetch_related("cases__run")

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from evaluations.holdouts import seen
+from scenarios.holdouts import sight_of
 from twins.document_admin import ModelAdmin, one_line
 
 INLINE_CHARACTERS = 80
@@ -49,9 +51,19 @@ class LookingAdmin(ModelAdmin):
     show_full_result_count = False
     actions = None
     change_form_template = "admin/agenttwin/looking_form.html"
+    # Of rows that belong to a paired case: the way to it. Those of hidden cases are left out.
+    pair_path: ClassVar[str | None] = None
 
     class Media:
         css = {"all": ["agenttwin/admin/documents.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = self.looked_at(request)
+        return rows if self.pair_path is None else seen(rows, sight_of(request.user), pair=self.pair_path)
+
+    def looked_at(self, request: HttpRequest) -> QuerySet[Any]:
+        """The rows as this page needs them."""
+        return super().get_queryset(request)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -18,6 +18,7 @@ from evaluations.admin.looking import (
     version_link,
 )
 from evaluations.models import ManualSession
+from scenarios.holdouts import sight_of
 from twins.document_admin import one_line
 
 
@@ -33,8 +34,9 @@ class ManualSessionAdmin(LookingAdmin):
         "created_at", "expires_at", "closed_by", "closed_at",
     ]  # fmt: skip
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ManualSession]:
-        rows = ManualSession.objects.select_related(
+    def looked_at(self, request: HttpRequest) -> QuerySet[ManualSession]:
+        sessions = sight_of(request.user).of(ManualSession.objects.all(), "scenario_version")
+        rows = sessions.select_related(
             "scenario_version__scenario", "twin_version__twin", "created_by", "closed_by"
         )
         return rows.defer("records", "results", "answer", "metrics") if is_list(request) else rows

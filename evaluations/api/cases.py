@@ -8,6 +8,7 @@ from typing import Any
 from django.http import Http404, QueryDict
 from django.urls import re_path
 from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 
 from agenttwin_site.api.access import Access
@@ -25,9 +26,11 @@ from evaluations.api.shapes import (
     result_json,
 )
 from evaluations.case_filter import CLASSES, SEVERITIES, CaseFilter
+from evaluations.holdouts import HIDDEN, hides_cases, seen
 from evaluations.models import Case, ExpectationResult, PairedCase, RecordKind, ToolCall
 from evaluations.page_queries import WORST_FIRST, cases_of
 from evaluations.page_queries.verdicts import judged_results
+from scenarios.holdouts import DETAILS, Sight, sight_of
 
 _READ = Access(("read", "run", "review"), "evaluations.view_pairedcase")
 _RESULTS = Access(("read", "run", "review"), "evaluations.view_case")
@@ -122,7 +125,10 @@ class ComparisonCases(ApiView):
     def get(self, request: Any, pk: str) -> Response:
         query = read_query(request, CaseQuery)
         comparison = found(int(pk))
-        rows = _for_list(cases_of(comparison, _filter(request.query_params)))
+        sight = sight_of(request.user)
+        if hides_cases(comparison, sight):
+            raise PermissionDenied(f"You need a role with the permission {DETAILS}: {HIDDEN}.")
+        rows = _for_list(cases_of(comparison, _filter(request.query_params), sight))
         page = page_of(request, rows, keys=WORST_FIRST, query=query)
         for pair in page.rows:
             pair.comparison = comparison
@@ -142,7 +148,8 @@ class Cases(ApiView):
     )
     def get(self, request: Any) -> Response:
         query = read_query(request, AnyCaseQuery)
-        rows = PairedCase.objects.replaced() if query.get("replaced") else PairedCase.objects.counted()
+        pairs = PairedCase.objects.replaced() if query.get("replaced") else PairedCase.objects.counted()
+        rows = seen(pairs, sight_of(request.user))
         if "comparison" in query:
             rows = rows.filter(comparison=query["comparison"])
         if query.get("scenario"):
@@ -168,7 +175,7 @@ class OneCase(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        pair = found_case(int(pk))
+        pair = found_case(int(pk), sight_of(request.user))
         cases = {case.run.side: case for case in Case.objects.filter(pair=pair).select_related("run")}
         results: dict[int, list[dict[str, Any]]] = {case.pk: [] for case in cases.values()}
         rows = list(ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"))
@@ -199,7 +206,7 @@ class Calls(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         query = read_query(request, CallQuery)
-        pair = found_case(int(pk))
+        pair = found_case(int(pk), sight_of(request.user))
         return listing(
             request,
             ToolCall.objects.filter(case__pair=pair, case__run__side=query["side"].upper()),
@@ -221,13 +228,17 @@ class CaseDivergence(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        pair = found_case(int(pk))
+        pair = found_case(int(pk), sight_of(request.user))
         return Response({"case": pair.pk, "first_divergence": divergence_json(pair.first_divergence)})
 
 
-def found_case(pk: int) -> PairedCase:
-    """The paired case of an address. Raises Http404."""
-    rows = PairedCase.objects.filter(pk=pk).select_related("comparison").defer("comparison__selection")
+def found_case(pk: int, sight: Sight) -> PairedCase:
+    """The paired case of an address. Raises Http404, also for one of a holdout that is hidden."""
+    rows = (
+        seen(PairedCase.objects.filter(pk=pk), sight)
+        .select_related("comparison")
+        .defer("comparison__selection")
+    )
     pair = _for_list(rows).first()
     if pair is None:
         raise Http404(f"There is no case {pk}.")

@@ -42,6 +42,7 @@ from evaluations.reporting.report import ComparisonReport, load_report
 from evaluations.reporting.text_format import render_text
 from evaluations.services.comparisons import cancel_comparison, start_comparison
 from evaluations.services.requests import MAX_TRIALS
+from scenarios.holdouts import sight_of
 
 ID = "[0-9]{1,18}"
 _READ = Access(("read", "run"), "evaluations.view_comparison")
@@ -271,7 +272,9 @@ class Report(ApiView):
         chosen = read_query(request, ReportQuery).get("as", "json")
         comparison = found(int(pk))
         content_type, render = _FORMATS[chosen]
-        return HttpResponse(render(load_report(comparison.pk)), content_type=content_type)
+        return HttpResponse(
+            render(load_report(comparison.pk, sight_of(request.user))), content_type=content_type
+        )
 
 
 def found(pk: int) -> Comparison:

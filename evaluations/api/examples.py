@@ -26,6 +26,7 @@ COMPARISON: dict[str, Any] = {
     "key": "pipeline-4711",
     "state": "COMPLETED",
     "reason": "",
+    "dataset": None,
     "summary": {"NEW_CRITICAL_FAILURE": 1, "REGRESSED": 0, "IMPROVED": 0, "UNCHANGED": 4, "INCOMPLETE": 0},
     "pending": 0,
     "progress": {"cases": 10, "ended": 10},

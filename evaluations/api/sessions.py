@@ -31,6 +31,7 @@ from evaluations.services.manual import (
     recorded_so_far,
     takes_no_more,
 )
+from scenarios.holdouts import sight_of
 from twins.document_api import person
 
 _READ = Access(("read", "run"), "evaluations.view_case")
@@ -179,7 +180,7 @@ class Sessions(ApiView):
     )
     def get(self, request: Any) -> Response:
         query = read_query(request, SessionQuery)
-        rows = _sessions().defer("records", "results", "answer", "metrics")
+        rows = _sessions(request).defer("records", "results", "answer", "metrics")
         if query.get("state"):
             rows = rows.filter(state=query["state"])
         return listing(
@@ -215,7 +216,7 @@ class Sessions(ApiView):
             actor=request.user,
         )
         headers = None if opened.token is None else {"Authorization": f"Bearer {opened.token}"}
-        body = {**_session_json(request, _found(opened.session.pk)), "tool_headers": headers}
+        body = {**_session_json(request, _found(request, opened.session.pk)), "tool_headers": headers}
         return created(body, is_new=opened.created)
 
 
@@ -231,7 +232,7 @@ class OneSession(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        return Response(_full_json(request, _found(int(pk))))
+        return Response(_full_json(request, _found(request, int(pk))))
 
 
 class CloseSession(ApiView):
@@ -254,18 +255,20 @@ class CloseSession(ApiView):
     def post(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
         asked = read_body(request, SessionClosingShape)
-        close_manual_session(_found(int(pk)), answer=asked.get("answer"), actor=request.user)
-        return Response(_full_json(request, _found(int(pk))))
+        close_manual_session(_found(request, int(pk)), answer=asked.get("answer"), actor=request.user)
+        return Response(_full_json(request, _found(request, int(pk))))
 
 
-def _sessions() -> Any:
-    return ManualSession.objects.select_related(
+def _sessions(request: Any) -> Any:
+    """Sessions on scenarios this account may see."""
+    sessions = sight_of(request.user).of(ManualSession.objects.all(), "scenario_version")
+    return sessions.select_related(
         "scenario_version__scenario", "twin_version__twin", "wire_session", "created_by", "closed_by"
     )
 
 
-def _found(pk: int) -> ManualSession:
-    session: ManualSession | None = _sessions().filter(pk=pk).first()
+def _found(request: Any, pk: int) -> ManualSession:
+    session: ManualSession | None = _sessions(request).filter(pk=pk).first()
     if session is None:
         raise Http404(f"There is no session {pk}.")
     return session

@@ -12,6 +12,7 @@ from agenttwin_site.api.views import absolute
 from evaluations.api.judge_shapes import JudgedByShape
 from evaluations.api.judgements import JudgementShape, judgement_json
 from evaluations.case_filter import CLASSES
+from evaluations.holdouts import shown_reason
 from evaluations.models import (
     CaseState,
     Comparison,
@@ -26,7 +27,8 @@ from evaluations.page_queries.counts import ClassCounts
 from evaluations.page_queries.judged import JudgedBy
 from evaluations.page_queries.verdicts import Judged
 from evaluations.reporting.report import BLOCKING
-from scenarios.models import Severity
+from scenarios.holdouts import sight_of
+from scenarios.models import Purpose, Severity
 from twins.document_api import person
 
 
@@ -44,6 +46,16 @@ class SelectionShape(serializers.Serializer):
     scenarios = serializers.ListField(child=serializers.CharField())
     tags = serializers.ListField(child=serializers.CharField())
     dataset = serializers.CharField(allow_null=True)
+
+
+class UsedDatasetShape(serializers.Serializer):
+    """The frozen dataset whose cases these are."""
+
+    name = serializers.CharField()
+    version = serializers.IntegerField()
+    purpose = serializers.ChoiceField(choices=Purpose.values)
+    sha256 = serializers.CharField()
+    self = serializers.URLField()
 
 
 class ProgressShape(serializers.Serializer):
@@ -74,6 +86,7 @@ class ComparisonShape(serializers.Serializer):
     key = serializers.CharField(allow_null=True, help_text="The Idempotency-Key of its request.")
     state = serializers.ChoiceField(choices=ComparisonState.values)
     reason = serializers.CharField(allow_blank=True, help_text="Why it is incomplete, cancelled or failed.")
+    dataset = UsedDatasetShape(allow_null=True, help_text="null: scenarios were selected otherwise.")
     summary = SummaryShape()
     pending = serializers.IntegerField(help_text="Cases that have no class yet.")
     progress = ProgressShape()
@@ -203,6 +216,7 @@ def comparison_json(
     judges: Sequence[JudgedBy],
 ) -> dict[str, Any]:
     """`ended`: cases of both sides that have ended; None for all."""
+    sight = sight_of(request.user)
     at = f"{reverse('api:comparisons')}{row.pk}/"
     cases = len(row.sides) * counts.total
     blocks = None if is_open(row) else counts.total == 0 or counts.of(BLOCKING) > 0
@@ -216,13 +230,14 @@ def comparison_json(
         "seed": row.seed,
         "trials": row.trials,
         "selection": {
-            "scenarios": row.selection.get("scenarios", []),
+            "scenarios": [name for name in row.selection.get("scenarios", []) if not sight.hides(name)],
             "tags": row.selection.get("tags", []),
             "dataset": row.selection.get("dataset"),
         },
         "key": row.key,
         "state": row.state,
-        "reason": row.reason,
+        "reason": shown_reason(row, sight),
+        "dataset": dataset_json(request, row),
         "summary": {name: counts[name] for name in _CLASSES},
         "pending": counts.pending,
         "progress": {"cases": cases, "ended": cases if ended is None else ended},
@@ -242,6 +257,21 @@ def comparison_json(
             "cancel": absolute(request, f"{at}cancel/"),
             "rerun": absolute(request, f"{at}rerun/"),
         },
+    }
+
+
+def dataset_json(request: Any, row: Comparison) -> dict[str, Any] | None:
+    """The frozen dataset of a comparison, None where scenarios were selected otherwise."""
+    version = row.dataset_version
+    if version is None:
+        return None
+    at = reverse("api:datasets_version", args=[version.dataset.name, version.number])
+    return {
+        "name": version.dataset.name,
+        "version": version.number,
+        "purpose": version.purpose,
+        "sha256": version.sha256,
+        "self": absolute(request, at),
     }
 
 

@@ -17,6 +17,7 @@ from evaluations.api.examples import COMPARISON, STATISTICS
 from evaluations.api.shapes import ComparisonShape
 from evaluations.api.trial_shapes import StatisticsShape
 from evaluations.errors import NotEndedError
+from evaluations.reporting.hidden import statistics_as_seen
 from evaluations.reporting.trial_figures import figures_object
 from evaluations.services.rerunning import rerun_trials
 from evaluations.services.statistics import (
@@ -25,6 +26,7 @@ from evaluations.services.statistics import (
     configured_rates,
     has_ended,
 )
+from scenarios.holdouts import sight_of
 
 _READ = Access(("read", "run", "review"), "evaluations.view_pairedcase")
 _START = Access(("run",), "evaluations.add_comparison")
@@ -79,7 +81,11 @@ class Statistics(ApiView):
             asked.get("review_minutes", own.review_minutes),
             asked.get("review_usd_per_hour", own.review_usd_per_hour),
         )
-        return Response(figures_object(comparison_statistics(comparison.pk), rates))
+        whole = comparison_statistics(comparison.pk)
+        told = statistics_as_seen(whole, comparison, sight_of(request.user))
+        # The suite's figures count every task; what is hidden is only not told task by task.
+        figures, shown = figures_object(whole, rates), figures_object(told, rates)
+        return Response({**figures, **{name: shown[name] for name in ("unequal", "tasks", "checks")}})
 
 
 class Rerun(ApiView):

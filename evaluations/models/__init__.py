@@ -46,6 +46,7 @@ from evaluations.models.gate import (
 )
 from evaluations.models.judging import JudgePlace, JudgeSpending, JudgeVerdict
 from evaluations.models.manual import ManualSession, ManualState
+from evaluations.models.suites import SuiteCheck, SuiteCheckCase
 
 __all__ = [
     "CLASS_RANKS",
@@ -88,6 +89,8 @@ __all__ = [
     "RunState",
     "Side",
     "StateSnapshot",
+    "SuiteCheck",
+    "SuiteCheckCase",
     "ToolCall",
     "Verdict",
 ]

@@ -33,6 +33,7 @@ from evaluations.page_queries.selection import (
     case_path,
     cases_of,
     cases_of_any_class,
+    held_out_count,
     neighbours,
 )
 
@@ -59,6 +60,7 @@ __all__ = [
     "comparison_page",
     "filter_options",
     "has_trials",
+    "held_out_count",
     "is_open",
     "latest_comparisons",
     "model_kinds_of",

@@ -16,6 +16,7 @@ from evaluations.case_filter import CaseFilter
 from evaluations.models import Case, CaseState, Comparison, ExpectationResult, PairedCase, Side
 from evaluations.page_queries.counts import ClassCounts, class_counts, class_of
 from evaluations.page_queries.selection import WORST_FIRST, case_path, cases_of, cases_of_any_class
+from scenarios.holdouts import EVERYTHING, Sight
 
 REASON_CHARACTERS = 240
 # A divergence longer than this is told on the case page alone.
@@ -83,10 +84,13 @@ class CaseList:
         return f"{self.matching:,} case{'' if self.matching == 1 else 's'}, worst first"
 
 
-def case_list(comparison: Comparison, chosen: CaseFilter, query: QueryDict, *, size: int) -> CaseList:
+def case_list(
+    comparison: Comparison, chosen: CaseFilter, query: QueryDict, *, size: int, sight: Sight = EVERYTHING
+) -> CaseList:
     """The rows that `chosen` and the page cursor in `query` select, worst first: four queries."""
-    counts = class_counts(cases_of_any_class(comparison, chosen), comparison)
-    page = keyset_page(for_list(cases_of(comparison, chosen)), keys=WORST_FIRST, query=query, size=size)
+    counts = class_counts(cases_of_any_class(comparison, chosen, sight), comparison)
+    chosen_rows = for_list(cases_of(comparison, chosen, sight))
+    page = keyset_page(chosen_rows, keys=WORST_FIRST, query=query, size=size)
     rows = case_rows(comparison, page.rows, chosen)
     matching = counts.of(chosen.classes) if chosen.classes else counts.total
     return CaseList(page=page, rows=rows, counts=counts, matching=matching)

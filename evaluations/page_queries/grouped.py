@@ -22,6 +22,7 @@ from evaluations.models import Case, CaseState, Comparison, PairedCase, Side
 from evaluations.page_queries.cases import CaseRow, case_rows, for_list
 from evaluations.page_queries.counts import ClassCounts, class_counts, counted
 from evaluations.page_queries.selection import EVERY_CASE, case_path, cases_of, cases_of_any_class
+from scenarios.holdouts import EVERYTHING, Sight
 
 _GROUP = ("scenario_version_id", "scenario_name", "severity", "severity_rank")
 _KEYS = ("worst_rank", "severity_rank", "place")
@@ -89,10 +90,12 @@ def _has_trials(comparison_id: int, created_at: datetime) -> bool:
     return PairedCase.objects.filter(comparison=comparison_id, trial__gt=1).exists()
 
 
-def scenario_list(comparison: Comparison, chosen: CaseFilter, query: QueryDict, *, size: int) -> ScenarioList:
+def scenario_list(
+    comparison: Comparison, chosen: CaseFilter, query: QueryDict, *, size: int, sight: Sight = EVERYTHING
+) -> ScenarioList:
     """The scenarios of which `chosen` lets a trial through, the worst first: six queries."""
-    counts = class_counts(cases_of_any_class(comparison, chosen), comparison)
-    page = keyset_page(_groups(comparison, chosen), keys=_KEYS, query=query, size=size)
+    counts = class_counts(cases_of_any_class(comparison, chosen, sight), comparison)
+    page = keyset_page(_groups(comparison, chosen, sight), keys=_KEYS, query=query, size=size)
     groups = [_group(row) for row in page.rows]
     leads = {row.pair.scenario_version_id: row for row in _leads(comparison, chosen, groups)}
     sides = _trials_of(comparison, groups)
@@ -108,10 +111,12 @@ def scenario_list(comparison: Comparison, chosen: CaseFilter, query: QueryDict, 
     return ScenarioList(page=page, scenarios=scenarios, counts=counts, matching=matching)
 
 
-def neighbouring_scenarios(pair: PairedCase, chosen: CaseFilter = EVERY_CASE) -> tuple[str, str]:
+def neighbouring_scenarios(
+    pair: PairedCase, chosen: CaseFilter = EVERY_CASE, sight: Sight = EVERYTHING
+) -> tuple[str, str]:
     """The addresses of the scenarios before and after that of `pair` in the list: three queries."""
     comparison = pair.comparison
-    groups = _groups(comparison, chosen)
+    groups = _groups(comparison, chosen, sight)
     own = groups.filter(scenario_version_id=pair.scenario_version_id).order_by(*_KEYS).first()
     place = [own[key] for key in _KEYS] if own else [pair.class_rank, pair.severity_rank, pair.position]
     before, after, equal = Q(), Q(), Q()
@@ -131,8 +136,8 @@ def _href(comparison: Comparison, row: dict[str, Any] | None, chosen: CaseFilter
     return case_path(comparison.pk, group.scenario_name, group.trial, chosen.query)
 
 
-def _groups(comparison: Comparison, chosen: CaseFilter) -> QuerySet[Any, dict[str, Any]]:
-    cases = cases_of(comparison, chosen).order_by()
+def _groups(comparison: Comparison, chosen: CaseFilter, sight: Sight) -> QuerySet[Any, dict[str, Any]]:
+    cases = cases_of(comparison, chosen, sight).order_by()
     return cases.values(*_GROUP).annotate(
         worst_rank=Min("class_rank"), place=Min("position"), lead=Min(F("class_rank") * _TRIALS + F("trial"))
     )

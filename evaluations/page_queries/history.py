@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from evaluations.grading.statistics import TaskTrials, rate_words, task_trials
+from evaluations.holdouts import seen
 from evaluations.models import Case, CaseState, Comparison, ComparisonState, Side
+from scenarios.holdouts import Sight
 from scenarios.models import ScenarioVersion
 
 # Comparisons of the agent that are looked through, and how many of them are shown.
@@ -42,14 +44,15 @@ class HistoryPoint:
     candidate: HistorySide | None
 
 
-def trials_over_time(comparison: Comparison, scenario: str) -> list[HistoryPoint]:
+def trials_over_time(comparison: Comparison, scenario: str, sight: Sight) -> list[HistoryPoint]:
     """The latest ended comparisons of this agent that tried the scenario, oldest first: three queries."""
     ended = Comparison.objects.with_names().filter(agent=comparison.agent_id, state__in=_ENDED)
     latest = {one.pk: one for one in ended.order_by("-pk")[:LOOKED_THROUGH]}
     latest[comparison.pk] = comparison
     versions = ScenarioVersion.objects.filter(scenario__name=scenario).values_list("pk", flat=True)
     rows = (
-        Case.objects.filter(
+        seen(Case.objects.all(), sight, pair="pair")
+        .filter(
             pair__comparison__in=list(latest), pair__scenario_version__in=list(versions), pair__replaced=False
         )
         .order_by()

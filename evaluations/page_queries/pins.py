@@ -11,6 +11,7 @@ from django.db.models import Count
 
 from evaluations.case_filter import CLASSES, CaseFilter, chosen_options
 from evaluations.models import Comparison, PairedCase
+from scenarios.holdouts import EVERYTHING, Sight
 from scenarios.models import ScenarioVersion
 from twins.models import TwinVersion
 
@@ -48,17 +49,18 @@ class FilterOptions:
     checks: list[str]
 
 
-def pins_of(comparison: Comparison) -> Pins:
+def pins_of(comparison: Comparison, sight: Sight = EVERYTHING) -> Pins:
     """Pinned versions: four queries the first time, then remembered: they never change."""
-    return _pins(comparison.pk, comparison.created_at)
+    return _pins(comparison.pk, comparison.created_at, sight.hidden_versions)
 
 
-def filter_options(comparison: Comparison, chosen: CaseFilter) -> FilterOptions:
+def filter_options(comparison: Comparison, chosen: CaseFilter, sight: Sight = EVERYTHING) -> FilterOptions:
     """What can be chosen in the filters of this comparison: one query and the pins."""
-    pins = pins_of(comparison)
+    pins = pins_of(comparison, sight)
     failing = PairedCase.objects.counted().filter(
         comparison=comparison, class_rank__lte=CLASSES.index("INCOMPLETE")
     )
+    failing = sight.of(failing, "scenario_version")
     lists_of_checks = failing.order_by().values_list("newly_failing", flat=True).distinct()
     return FilterOptions(
         tags=chosen_options(pins.tags, chosen.tag),
@@ -69,8 +71,10 @@ def filter_options(comparison: Comparison, chosen: CaseFilter) -> FilterOptions:
 
 # The time of creation keeps the key apart from another database's comparison of the same number.
 @lru_cache(maxsize=256)
-def _pins(comparison_id: int, created_at: datetime) -> Pins:
+def _pins(comparison_id: int, created_at: datetime, hidden: frozenset[int]) -> Pins:
     pinned = PairedCase.objects.filter(comparison=comparison_id).order_by()
+    if hidden:
+        pinned = pinned.exclude(scenario_version__in=hidden)
     scenarios = ScenarioVersion.objects.filter(pk__in=pinned.values("scenario_version"))
     named = scenarios.order_by("scenario__name").values_list("scenario__name", "number", "digest")
     twins = TwinVersion.objects.filter(pk__in=pinned.values("twin_version").distinct())

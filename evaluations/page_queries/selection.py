@@ -8,8 +8,10 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from evaluations.case_filter import CLASSES, CaseFilter
+from evaluations.holdouts import hides_cases
 from evaluations.models import UNCLASSIFIED_RANK, Comparison, ExpectationResult, PairedCase, Side, ToolCall
 from evaluations.page_queries.counts import is_open
+from scenarios.holdouts import EVERYTHING, Sight
 from scenarios.models import ScenarioVersion
 from twins.querysets import holding
 
@@ -17,9 +19,11 @@ EVERY_CASE = CaseFilter()
 WORST_FIRST = ("class_rank", "severity_rank", "position", "pk")
 
 
-def cases_of(comparison: Comparison, chosen: CaseFilter = EVERY_CASE) -> QuerySet[PairedCase]:
-    """The paired cases that `chosen` lets through, in no order yet."""
-    cases = cases_of_any_class(comparison, chosen)
+def cases_of(
+    comparison: Comparison, chosen: CaseFilter = EVERY_CASE, sight: Sight = EVERYTHING
+) -> QuerySet[PairedCase]:
+    """The paired cases that `chosen` lets through and `sight` has, in no order yet."""
+    cases = cases_of_any_class(comparison, chosen, sight)
     if not chosen.classes:
         return cases
     # The rank is what the index of the list begins with.
@@ -29,9 +33,14 @@ def cases_of(comparison: Comparison, chosen: CaseFilter = EVERY_CASE) -> QuerySe
     return cases.filter(class_rank__in=ranks)
 
 
-def cases_of_any_class(comparison: Comparison, chosen: CaseFilter) -> QuerySet[PairedCase]:
+def cases_of_any_class(
+    comparison: Comparison, chosen: CaseFilter, sight: Sight = EVERYTHING
+) -> QuerySet[PairedCase]:
     """The same without the condition on the class: what the tiles count."""
-    cases = PairedCase.objects.counted().filter(comparison=comparison)
+    if hides_cases(comparison, sight):
+        return PairedCase.objects.none()
+    # The comparison is known, so its dataset needs no look in every row.
+    cases = sight.of(PairedCase.objects.counted().filter(comparison=comparison), "scenario_version")
     if chosen.severity:
         cases = cases.filter(severity=chosen.severity)
     if chosen.tag:
@@ -45,9 +54,22 @@ def cases_of_any_class(comparison: Comparison, chosen: CaseFilter) -> QuerySet[P
     return cases
 
 
-def neighbours(pair: PairedCase, chosen: CaseFilter) -> tuple[PairedCase | None, PairedCase | None]:
+def held_out_count(comparison: Comparison, sight: Sight) -> int:
+    """How many of its cases are hidden as their scenarios are held out; a query only where any may be."""
+    hidden = sight.hidden_versions
+    if not hidden:
+        return 0
+    cases = PairedCase.objects.counted().filter(comparison=comparison)
+    return cases.filter(scenario_version__in=hidden).count()
+
+
+def neighbours(
+    pair: PairedCase, chosen: CaseFilter, sight: Sight = EVERYTHING
+) -> tuple[PairedCase | None, PairedCase | None]:
     """The cases before and after `pair` (its comparison loaded) in the list under `chosen`: two queries."""
-    cases = cases_of(pair.comparison, chosen).only("scenario_name", "trial", "comparison_id", "class_rank")
+    cases = cases_of(pair.comparison, chosen, sight).only(
+        "scenario_name", "trial", "comparison_id", "class_rank"
+    )
     place = [getattr(pair, key) for key in WORST_FIRST]
     after, before, equal = Q(pk__in=[]), Q(pk__in=[]), Q()
     for key, value in zip(WORST_FIRST, place, strict=True):

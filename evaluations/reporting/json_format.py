@@ -25,6 +25,7 @@ def report_object(report: ComparisonReport) -> dict[str, Any]:
         "baseline": report.baseline,
         "candidate": report.candidate,
         "seed": report.seed,
+        **({"dataset": report.dataset} if report.dataset else {}),
         "summary": report.summary,
         "tool_calls": report.tool_calls,
         "cases": [_case(case, report.with_trials) for case in report.cases],

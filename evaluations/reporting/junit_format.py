@@ -32,6 +32,7 @@ def render_junit(report: ComparisonReport) -> str:
         ("state", report.state),
         ("baseline", "none" if report.baseline is None else f"{report.baseline} ({report.baseline_label})"),
         ("candidate", f"{report.candidate} ({report.candidate_label})"),
+        *((("dataset", report.dataset),) if report.dataset else ()),
     ):
         ET.SubElement(properties, "property", {"name": key, "value": writable(str(value))})
     for line in judge_lines(report.judges):
@@ -60,6 +61,8 @@ def _add_case(suite: ET.Element, case: CaseReport, report: ComparisonReport) -> 
 
 
 def _details(case: CaseReport) -> list[str]:
+    if case.is_hidden:
+        return [case.reason]
     lines = [f"{case.klass} ({case.severity}): {case.reason}"]
     for name, side in case.sides:
         lines.append(

@@ -37,9 +37,10 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
     counts = [f"{count} {_TITLES[klass]}" for klass in CLASSES if (count := report.summary[klass])]
     calls = report.tool_calls
     before = "" if report.baseline is None else f"{calls['baseline']} → "
+    dataset = f", dataset {escaped(report.dataset)}" if report.dataset else ""
     yield (
         f"{', '.join(counts) or 'no cases'}. Tool calls {before}{calls['candidate']}. "
-        f"Comparison {report.id}, seed {report.seed}."
+        f"Comparison {report.id}, seed {report.seed}{dataset}."
     )
     if report.state != "COMPLETED":
         yield ""

@@ -22,7 +22,9 @@ from evaluations.models import (
     Side,
 )
 from evaluations.page_queries.judged import JudgeOfComparison, by_judge, judged_by
+from evaluations.reporting.hidden import as_seen
 from evaluations.services.statistics import ComparisonStatistics, comparison_statistics, has_ended
+from scenarios.holdouts import EVERYTHING, Sight
 
 # The order in which a summary counts them: worst first.
 CLASSES = ("NEW_CRITICAL_FAILURE", "REGRESSED", "IMPROVED", "UNCHANGED", "INCOMPLETE")
@@ -75,6 +77,8 @@ class CaseReport:
     newly_failing: tuple[str, ...]
     baseline: SideReport | None
     candidate: SideReport
+    # One of a holdout, for a reader who may not look into it: nothing but the class is true of it.
+    is_hidden: bool = False
 
     def title(self, with_trials: bool) -> str:
         return f"{self.scenario} (trial {self.trial})" if with_trials else self.scenario
@@ -107,6 +111,10 @@ class ComparisonReport:
     statistics: ComparisonStatistics | None = None
     # Who judged what needed a reader, and what that is worth; empty where nothing did.
     judges: tuple[JudgeOfComparison, ...] = ()
+    # NAME@VERSION of the dataset whose cases these are, "" without one.
+    dataset: str = ""
+    # Where details are hidden: the cases as they are, for the totals alone.
+    all_cases: tuple[CaseReport, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:
@@ -153,20 +161,23 @@ class ComparisonReport:
         return {
             side: None
             if side == "baseline" and self.baseline is None
-            else sum(getattr(getattr(case, side), name) for case in self.cases)
+            else sum(getattr(getattr(case, side), name) for case in self.all_cases or self.cases)
             for side in ("baseline", "candidate")
         }
 
 
-def load_report(comparison_id: int) -> ComparisonReport:
-    """Read a comparison for reporting: six queries, whatever its size; more for its trials and its judges."""
+def load_report(comparison_id: int, sight: Sight = EVERYTHING) -> ComparisonReport:
+    """Read a comparison for reporting, as `sight` has it: six queries, whatever its size; more for its
+    trials and its judges.
+    """
     comparison = Comparison.objects.with_names().get(pk=comparison_id)
     runs = {run.side: run for run in comparison.runs.all()}
     pairs: list[Any] = list(PairedCase.objects.counted().filter(comparison=comparison).order_by("position"))
     sides = _sides(Case.objects.counted_of(comparison.pk))
     missing = _missing_reason(comparison)
     has_trials = any(pair.trial > 1 for pair in pairs)
-    return ComparisonReport(
+    dataset = comparison.dataset_version
+    report = ComparisonReport(
         statistics=comparison_statistics(comparison.pk) if has_trials and has_ended(comparison) else None,
         judges=by_judge(judged_by([comparison.pk]).get(comparison.pk, ())),
         id=comparison.pk,
@@ -178,6 +189,7 @@ def load_report(comparison_id: int) -> ComparisonReport:
         seed=comparison.seed,
         state=comparison.state,
         state_reason=comparison.reason,
+        dataset="" if dataset is None else str(dataset),
         cases=tuple(
             CaseReport(
                 scenario=pair.scenario_name,
@@ -194,6 +206,7 @@ def load_report(comparison_id: int) -> ComparisonReport:
             for pair in pairs
         ),
     )
+    return as_seen(report, comparison, sight)
 
 
 def _missing_reason(comparison: Comparison) -> str:

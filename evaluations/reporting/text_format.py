@@ -39,8 +39,9 @@ def render_text(report: ComparisonReport) -> str:
 def _head(report: ComparisonReport) -> Iterator[str]:
     labels = " against ".join(report.labels)
     against = "alone, no baseline" if report.baseline is None else f"against baseline {report.baseline}"
+    dataset = f", dataset {report.dataset}" if report.dataset else ""
     yield f"{report.agent}: candidate {report.candidate} {against}"
-    yield f"comparison {report.id}, seed {report.seed}, agent: {labels}"
+    yield f"comparison {report.id}, seed {report.seed}, agent: {labels}{dataset}"
     yield from judge_lines(report.judges)
     counts = [
         f"{count} {_COUNTED[klass][count != 1]}" for klass in CLASSES if (count := report.summary[klass])
@@ -57,6 +58,8 @@ def _headline(case: CaseReport, with_trials: bool, width: int) -> str:
     verdicts = " -> ".join(_verdict(side.verdict) for side in sides)
     title = case.title(with_trials)
     klass = case.klass.replace("_", " ")
+    if case.is_hidden:
+        return f"{klass:<20}  {case.reason}"
     figures = f"calls {calls:<8}  retries {retries:<6}  {verdicts}"
     return f"{klass:<20}  {case.severity:<8}  {title:<{width}}  {figures}"
 
@@ -66,6 +69,8 @@ def _verdict(verdict: str | None) -> str:
 
 
 def _details(case: CaseReport) -> Iterator[str]:
+    if case.is_hidden:
+        return
     if case.klass == "UNCHANGED":
         failing = [line.id for line in case.candidate.results if line.status == "FAIL"]
         if failing:

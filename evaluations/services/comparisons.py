@@ -27,6 +27,7 @@ from evaluations.models import (
 from evaluations.services.bulk import batched
 from evaluations.services.planning import Pin, Plan, plan_comparison
 from evaluations.services.requests import ComparisonRequest, read_key, read_request
+from scenarios.holdouts import sight_of
 from scenarios.models import SEVERITY_RANKS
 
 ROWS_PER_INSERT = 500
@@ -72,7 +73,7 @@ def start_comparison(
     )
     if (existing := _under_key(key, request)) is not None:
         return existing, False
-    plan = plan_comparison(request)
+    plan = plan_comparison(request, sight_of(actor))
     try:
         with transaction.atomic():
             comparison = _write(request, plan, key, actor)
@@ -128,6 +129,7 @@ def _pinned(comparison: Comparison, plan: Plan) -> dict[str, Any]:
         "candidate": plan.candidate.version.version,
         "seed": comparison.seed,
         "cases": len(plan.pins),
+        **({} if plan.dataset is None else {"dataset": str(plan.dataset)}),
     }
 
 

@@ -30,6 +30,7 @@ from evaluations.services.outcomes import CaseOutcome, graded, unfinished_outcom
 from evaluations.services.planning import usable_kits
 from evaluations.services.remote import run_of, session_spec
 from scenarios.documents.cases import case_seed
+from scenarios.holdouts import Sight, sight_of
 from scenarios.models import ScenarioVersion
 from twins.engine.records import CallRecord, Record
 from twins.wire.errors import SessionGoneError
@@ -79,7 +80,7 @@ def open_manual_session(
     if (existing := _under(form_token, scenario, agent_label)) is not None:
         return OpenedSession(existing, None)
     problems = _problems(agent_label, lifetime_seconds, trial, seed)
-    kit = _kit_of(scenario, problems)
+    kit = _kit_of(scenario, problems, sight_of(actor))
     if problems or kit is None:
         raise RequestError(problems)
     try:
@@ -201,10 +202,9 @@ def _problems(agent_label: str, lifetime_seconds: int, trial: int, seed: int) ->
     return problems
 
 
-def _kit_of(scenario: str, problems: list[str]) -> Kit | None:
-    version = (
-        ScenarioVersion.objects.current().select_related("scenario").filter(scenario__name=scenario).first()
-    )
+def _kit_of(scenario: str, problems: list[str], sight: Sight) -> Kit | None:
+    versions = sight.of(ScenarioVersion.objects.current().filter(scenario__name=scenario))
+    version = versions.select_related("scenario").first()
     if version is None:
         problems.append(f"unknown scenario {scenario!r}")
         return None

@@ -18,6 +18,7 @@ from evaluations.services.kits import Kit, build_kit, misfits
 from evaluations.services.requests import ComparisonRequest
 from scenarios.documents.cases import case_seed
 from scenarios.errors import ScenarioError
+from scenarios.holdouts import Sight, held_out_versions
 from scenarios.models import DatasetVersion, ScenarioVersion
 from scenarios.services import datasets
 from twins.models import Twin
@@ -56,8 +57,8 @@ class Plan:
     dataset: DatasetVersion | None = None
 
 
-def plan_comparison(request: ComparisonRequest) -> Plan:
-    """Resolve a request against what is stored now.
+def plan_comparison(request: ComparisonRequest, sight: Sight) -> Plan:
+    """Resolve a request against what is stored now; what is refused names nothing that `sight` hides.
 
     Raises:
         RequestError: unknown or unsuitable names, an empty selection; says what exists instead.
@@ -66,10 +67,14 @@ def plan_comparison(request: ComparisonRequest) -> Plan:
     problems: list[str] = []
     agent, versions = _agent_versions(request, problems)
     dataset = None if request.dataset is None else _dataset(request.dataset, problems)
-    scenarios = _scenarios(request, problems, any_agent=agent is None)
+    scenarios = _scenarios(request, problems, sight, any_agent=agent is None)
     if dataset is not None:
         scenarios = _frozen(dataset, request, problems)
-    kits = usable_kits(scenarios, problems)
+    unusable: list[str] = []
+    kits = usable_kits(scenarios, unusable)
+    if unusable and sight.hides_cases_of(dataset):
+        unusable = [f"dataset '{dataset}' holds cases that no longer fit their twins"]
+    problems += unusable
     pins = _pins(request, kits, problems)
     if problems or agent is None:
         raise RequestError(problems)
@@ -100,12 +105,17 @@ def _agent_versions(
     return agent, versions
 
 
-def _scenarios(request: ComparisonRequest, problems: list[str], *, any_agent: bool) -> list[ScenarioVersion]:
-    """The current versions of what the request selects, by name.
+def _scenarios(
+    request: ComparisonRequest, problems: list[str], sight: Sight, *, any_agent: bool
+) -> list[ScenarioVersion]:
+    """The current versions of what the request selects, by name. What is held out runs in its dataset alone,
+    so that each use of it is counted.
 
     `any_agent`: the agent is unknown, which was said already; names and tags are still looked up.
     """
-    heads = list(ScenarioVersion.objects.current().without_content())
+    held_out = held_out_versions()
+    everything = list(ScenarioVersion.objects.current().without_content())
+    heads = [version for version in everything if version.pk not in held_out]
     own = heads if any_agent else [one for one in heads if one.agent_name in ("", request.agent)]
     chosen: dict[int, ScenarioVersion] = {}
     if not request.scenarios and not request.tags and request.dataset is None:
@@ -113,8 +123,11 @@ def _scenarios(request: ComparisonRequest, problems: list[str], *, any_agent: bo
         if not chosen and not any_agent:
             problems.append(f"no scenario is for agent {request.agent!r}: there is nothing to compare")
     by_name = {version.scenario.name: version for version in heads}
+    told = set() if not sight.sees_all else {one.scenario.name for one in everything if one.pk in held_out}
     for name in request.scenarios:
-        if (version := by_name.get(name)) is None:
+        if name in told:
+            problems.append(f"scenario {name!r} is held out: it is compared with the dataset that holds it")
+        elif (version := by_name.get(name)) is None:
             problems.append(
                 f"unknown scenario {name!r} ({_listed('scenarios', (v.scenario.name for v in own))})"
             )

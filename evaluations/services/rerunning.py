@@ -14,6 +14,7 @@ from django.db import transaction
 from agenttwin_site.events import governance, trials_replaced
 from evaluations import dispatch
 from evaluations.errors import NotRerunnableError
+from evaluations.holdouts import seen
 from evaluations.models import (
     Case,
     CaseState,
@@ -26,6 +27,7 @@ from evaluations.models import (
 )
 from evaluations.services.bulk import batched
 from evaluations.services.comparisons import ROWS_PER_INSERT
+from scenarios.holdouts import Sight, sight_of
 
 RERUN = "trials_rerun"
 # Trials named in the record of it; more are counted.
@@ -66,7 +68,7 @@ def rerun_trials(
         locked = Comparison.objects.select_for_update().get(pk=comparison.pk)
         if problem := _closed(locked):
             raise NotRerunnableError([problem])
-        originals = _chosen(locked, pair_ids)
+        originals = _chosen(locked, pair_ids, sight_of(actor))
         reruns = _write(locked, originals)
         before = {"state": locked.state, "reason": locked.reason}
         _reopen(locked)
@@ -110,7 +112,7 @@ def _closed(comparison: Comparison) -> str | None:
     return f"{comparison} is {comparison.state}: start it anew instead"
 
 
-def _chosen(comparison: Comparison, pair_ids: Collection[int] | None) -> list[PairedCase]:
+def _chosen(comparison: Comparison, pair_ids: Collection[int] | None, sight: Sight) -> list[PairedCase]:
     """The pairs to run again, locked. Raises NotRerunnableError."""
     pairs = PairedCase.objects.select_for_update(of=("self",)).filter(comparison=comparison)
     allowed = pairs.worth_running_again().order_by("position", "pk")
@@ -122,14 +124,16 @@ def _chosen(comparison: Comparison, pair_ids: Collection[int] | None) -> list[Pa
     wanted = set(pair_ids)
     if not wanted:
         raise NotRerunnableError(["no trial was named"])
-    chosen = list(allowed.filter(pk__in=wanted).defer("first_divergence"))
+    # All that errored may be run again unseen; what is named must be seen.
+    chosen = list(seen(allowed, sight).filter(pk__in=wanted).defer("first_divergence"))
     if refused := wanted - {pair.pk for pair in chosen}:
-        raise NotRerunnableError(list(_reasons(comparison, sorted(refused))))
+        raise NotRerunnableError(list(_reasons(comparison, sorted(refused), sight)))
     return chosen
 
 
-def _reasons(comparison: Comparison, pair_ids: Sequence[int]) -> Iterator[str]:
-    found = PairedCase.objects.filter(comparison=comparison).prefetch_related("cases").in_bulk(pair_ids)
+def _reasons(comparison: Comparison, pair_ids: Sequence[int], sight: Sight) -> Iterator[str]:
+    pairs = seen(PairedCase.objects.filter(comparison=comparison), sight)
+    found = pairs.prefetch_related("cases").in_bulk(pair_ids)
     for pk in pair_ids:
         pair = found.get(pk)
         if pair is None:

@@ -15,11 +15,13 @@ from agenttwin_site.htmx import page_or_fragment, redirect_after_post, wants_fra
 from evaluations import page_queries
 from evaluations.case_filter import SEVERITIES, CaseFilter
 from evaluations.errors import AlreadyEndedError
-from evaluations.models import Agent, Comparison, ComparisonState, Side
+from evaluations.holdouts import hides_cases, shown_reason
+from evaluations.models import Agent, Comparison, ComparisonState, PairedCase, Side
 from evaluations.page_queries.judged import by_judge, judged_by
 from evaluations.services.comparisons import OPEN_STATES, cancel_comparison
 from evaluations.views.downloads import downloads_of
 from evaluations.views.releases import decide_context
+from scenarios.holdouts import sight_of
 
 CASES_PER_PAGE = 50
 COMPARISONS_PER_PAGE = 25
@@ -69,8 +71,9 @@ def comparison_detail(request: HttpRequest, pk: int) -> HttpResponse:
     context = _cases_context(request, comparison, chosen)
     if not wants_fragment(request):
         context |= _head_context(request, comparison)
-        context["pins"] = page_queries.pins_of(comparison)
         context |= decide_context(request, comparison)
+        if not context["is_hidden"]:
+            context["pins"] = page_queries.pins_of(comparison, sight_of(request.user))
     response = page_or_fragment(
         request, "evaluations/comparison_detail.html", "evaluations/_comparison_cases.html", context
     )
@@ -123,6 +126,7 @@ def _head_context(request: HttpRequest, comparison: Comparison) -> dict[str, Any
     is_open = comparison.state in OPEN_STATES
     return {
         "comparison": comparison,
+        "reason": shown_reason(comparison, sight_of(request.user)),
         "is_open": is_open,
         "case_count": candidate.cases,
         "ended": baseline.ended + candidate.ended,
@@ -145,15 +149,23 @@ def _fewer_is_better(before: int, after: int) -> str:
 
 
 def _cases_context(request: HttpRequest, comparison: Comparison, chosen: CaseFilter) -> dict[str, Any]:
+    sight = sight_of(request.user)
+    context = {"comparison": comparison, "is_open": comparison.state in OPEN_STATES, "is_hidden": False}
+    if hides_cases(comparison, sight):
+        # What a holdout is for is its totals; a filter would tell of single cases.
+        pairs = PairedCase.objects.counted().filter(comparison=comparison)
+        counts = page_queries.class_counts(pairs, comparison)
+        tiles = [{"word": word, "kind": kind, "count": counts[name]} for name, word, kind in _TILES]
+        return {**context, "is_hidden": True, "tiles": tiles, "pending": counts.pending}
     by_scenario = page_queries.has_trials(comparison)
     listing = page_queries.scenario_list if by_scenario else page_queries.case_list
-    cases: Any = listing(comparison, chosen, request.GET, size=CASES_PER_PAGE)
+    cases: Any = listing(comparison, chosen, request.GET, size=CASES_PER_PAGE, sight=sight)
     return {
-        "comparison": comparison,
+        **context,
         "by_scenario": by_scenario,
-        "is_open": comparison.state in OPEN_STATES,
         "chosen": chosen,
         "cases": cases,
+        "pending": cases.counts.pending,
         "tiles": [
             {
                 "word": word,
@@ -164,6 +176,7 @@ def _cases_context(request: HttpRequest, comparison: Comparison, chosen: CaseFil
             }
             for name, word, kind in _TILES
         ],
-        "options": page_queries.filter_options(comparison, chosen),
+        "options": page_queries.filter_options(comparison, chosen, sight),
         "severities": SEVERITIES,
+        "held_out_count": page_queries.held_out_count(comparison, sight),
     }

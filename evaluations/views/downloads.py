@@ -15,6 +15,7 @@ from evaluations.reporting.json_format import render_json
 from evaluations.reporting.junit_format import render_junit
 from evaluations.reporting.report import ComparisonReport, load_report
 from evaluations.reporting.text_format import render_text
+from scenarios.holdouts import sight_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ def comparison_report(request: HttpRequest, pk: int, format: str) -> HttpRespons
     chosen = _FORMATS.get(format)
     if chosen is None or not Comparison.objects.filter(pk=pk).exists():
         raise Http404
-    response = HttpResponse(chosen.render(load_report(pk)), content_type=chosen.content_type)
+    response = HttpResponse(
+        chosen.render(load_report(pk, sight_of(request.user))), content_type=chosen.content_type
+    )
     response["Content-Disposition"] = f'attachment; filename="comparison-{pk}.{format}"'
     return response
 

@@ -17,7 +17,8 @@ from evaluations.errors import ConflictError, EvaluationError, RequestError
 from evaluations.forms import ALONE, StartForm
 from evaluations.models import Agent, AgentVersion
 from evaluations.services.comparisons import start_comparison
-from scenarios.models import ScenarioVersion
+from scenarios.holdouts import held_out_versions
+from scenarios.models import DatasetVersion, ScenarioVersion
 
 VERSIONS_SHOWN = 200
 SCENARIOS_SHOWN = 1000
@@ -68,6 +69,7 @@ def _start(request: HttpRequest, agents: list[str]) -> HttpResponse:
             candidate=values["candidate"],
             scenarios=values["scenarios"],
             tags=values["tags"],
+            dataset=values["dataset"] or None,
             trials=values["trials"],
             seed=values["seed"],
             key=f"form-{values['form_key']}",
@@ -92,8 +94,10 @@ def _start(request: HttpRequest, agents: list[str]) -> HttpResponse:
 
 def _form(agent: str, data: Any) -> StartForm:
     versions = AgentVersion.objects.filter(agent__name=agent).order_by("-pk")
+    # What is held out is compared with its dataset alone, whoever asks.
     scenarios = (
         ScenarioVersion.objects.filter(agent_name__in=[agent, ""], scenario__current_version=F("pk"))
+        .exclude(pk__in=held_out_versions())
         .order_by("scenario__name")
         .values_list("scenario__name", "tags")[:SCENARIOS_SHOWN]
     )
@@ -103,7 +107,18 @@ def _form(agent: str, data: Any) -> StartForm:
         versions=list(versions.values_list("version", flat=True)[:VERSIONS_SHOWN]),
         scenario_names=[name for name, _ in named],
         tag_names=sorted({tag for _, tags in named for tag in tags}),
+        datasets=_dataset_choices(agent),
     )
+
+
+def _dataset_choices(agent: str) -> list[tuple[str, str]]:
+    """The datasets of this agent as they are now, by name."""
+    current = DatasetVersion.objects.filter(dataset__current_version=F("pk"), agent_name__in=[agent, ""])
+    rows = current.order_by("dataset__name").values_list("dataset__name", "number", "purpose", "case_count")
+    return [
+        (f"{name}@{number}", f"{name}@{number} ({purpose}, {count} case{'' if count == 1 else 's'})")
+        for name, number, purpose, count in rows[:SCENARIOS_SHOWN]
+    ]
 
 
 def _answer(

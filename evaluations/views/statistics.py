@@ -14,6 +14,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from agenttwin_site.paging import keyset_slice
+from evaluations.holdouts import hides_cases
 from evaluations.models import Comparison, Side
 from evaluations.page_queries import case_path, model_kinds_of
 from evaluations.page_queries.figures import (
@@ -30,6 +31,7 @@ from evaluations.page_queries.figures import (
     task_row,
 )
 from evaluations.page_queries.history import HistoryPoint, HistorySide, trials_over_time
+from evaluations.reporting.hidden import statistics_as_seen
 from evaluations.reporting.trial_figures import shown_ks, usual_k
 from evaluations.services.statistics import (
     ComparisonStatistics,
@@ -39,6 +41,7 @@ from evaluations.services.statistics import (
     configured_rates,
     has_ended,
 )
+from scenarios.holdouts import sight_of
 
 TASKS_PER_PAGE = 50
 _TASK_KEYS = ("class_rank", "severity_rank", "position")
@@ -58,8 +61,10 @@ def comparison_figures(request: HttpRequest, pk: int) -> HttpResponse:
         return _still_runs(request, comparison)
     found = comparison_statistics(pk)
     k, rates = _k(request.GET, found.most_trials), _rates(request.GET)
-    page = keyset_slice(found.tasks, keys=_TASK_KEYS, query=request.GET, size=TASKS_PER_PAGE)
-    checks = check_rows(pk, found.checks)
+    # The suite's figures count every task; what is hidden is only not told task by task.
+    told = statistics_as_seen(found, comparison, sight_of(request.user))
+    page = keyset_slice(told.tasks, keys=_TASK_KEYS, query=request.GET, size=TASKS_PER_PAGE)
+    checks = check_rows(pk, told.checks)
     k_rows = suite_k_rows(found)
     context = _common(comparison) | {
         "statistics": found,
@@ -69,12 +74,14 @@ def comparison_figures(request: HttpRequest, pk: int) -> HttpResponse:
         "suite": suite_rows(found, k, rates),
         "tasks": [task_row(task, k, rates) for task in page.rows],
         "page": page,
-        "shown": f"{len(found.tasks):,} task{'' if len(found.tasks) == 1 else 's'}, worst class first",
+        "shown": f"{len(told.tasks):,} task{'' if len(told.tasks) == 1 else 's'}, worst class first",
         "k_rows": k_rows,
         "k_without": suite_without(found, k_rows),
         "has_picture": is_a_picture(suite_curves(found)),
         "checks": checks[:CHECKS_SHOWN],
         "checks_count": len(checks),
+        "unequal": told.unequal,
+        "hidden_tasks": len(found.tasks) - len(told.tasks),
     }
     return render(request, "evaluations/comparison_figures.html", context)
 
@@ -83,13 +90,13 @@ def comparison_figures(request: HttpRequest, pk: int) -> HttpResponse:
 @may_see
 def scenario_figures(request: HttpRequest, pk: int, scenario: str) -> HttpResponse:
     """One task of a comparison, and what became of it in the comparisons before."""
-    comparison = _comparison(pk)
+    comparison = _comparison_with(request, pk, scenario)
     if not has_ended(comparison):
         return _still_runs(request, comparison)
     found = comparison_statistics(pk)
     task = _task(found, scenario)
     rates = _rates(request.GET)
-    history = trials_over_time(comparison, scenario)
+    history = trials_over_time(comparison, scenario, sight_of(request.user))
     context = _common(comparison) | {
         "statistics": found,
         "task": task,
@@ -120,7 +127,7 @@ def suite_chart(request: HttpRequest, pk: int) -> HttpResponse:
 @may_see
 def scenario_chart(request: HttpRequest, pk: int, scenario: str) -> HttpResponse:
     """pass^k against k of one task."""
-    comparison = _comparison(pk)
+    comparison = _comparison_with(request, pk, scenario)
     curves = task_curves(_task(_ended(comparison), scenario))
     if not is_a_picture(curves):
         raise Http404
@@ -131,7 +138,8 @@ def scenario_chart(request: HttpRequest, pk: int, scenario: str) -> HttpResponse
 @may_see
 def history_chart(request: HttpRequest, pk: int, scenario: str) -> HttpResponse:
     """The pass rates of a scenario across comparisons."""
-    points = trials_over_time(_comparison(pk), scenario)
+    comparison = _comparison_with(request, pk, scenario)
+    points = trials_over_time(comparison, scenario, sight_of(request.user))
     if len(points) < 2:
         raise Http404
     told = tuple((point.comparison.pk, _rate(point.baseline), _rate(point.candidate)) for point in points)
@@ -189,6 +197,15 @@ def _label(point: HistoryPoint) -> str:
 def _comparison(pk: int) -> Comparison:
     comparison = Comparison.objects.with_names().filter(pk=pk).first()
     if comparison is None:
+        raise Http404
+    return comparison
+
+
+def _comparison_with(request: HttpRequest, pk: int, scenario: str) -> Comparison:
+    """The comparison, of which this person may look into the scenario."""
+    comparison = _comparison(pk)
+    sight = sight_of(request.user)
+    if hides_cases(comparison, sight) or sight.hides(scenario):
         raise Http404
     return comparison
 

@@ -27,7 +27,7 @@ class ReviewPolicyAdmin(LookingAdmin):
     )
     search_fields = ("note",)
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ReviewPolicy]:
+    def looked_at(self, request: HttpRequest) -> models.QuerySet[ReviewPolicy]:
         return ReviewPolicy.objects.select_related("created_by")
 
     @admin.display(description="two reviewers for")
@@ -39,6 +39,8 @@ class ReviewPolicyAdmin(LookingAdmin):
 class DoubleReviewAdmin(LookingAdmin):
     """Who has decided, and whether it is settled; what was decided stands in the review that came of it."""
 
+    pair_path = "result__case__pair"
+
     list_display = ("id", "state", "expectation", "case", "side", "who", "opened_at", "settled_at")
     list_filter = ("state", "asked_for")
     search_fields = ("result__expectation_id", "result__case__pair__scenario_name")
@@ -47,7 +49,7 @@ class DoubleReviewAdmin(LookingAdmin):
         "opened_at", "settled_at",
     )  # fmt: skip
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[DoubleReview]:
+    def looked_at(self, request: HttpRequest) -> models.QuerySet[DoubleReview]:
         return DoubleReview.objects.for_list()
 
     @admin.display(ordering="result__expectation_id")

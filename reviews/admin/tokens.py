@@ -38,7 +38,7 @@ class ApiTokenAdmin(LookingAdmin):
     exclude = ("token_hash",)
     actions: Any = ("revoke",)
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[ApiToken]:
+    def looked_at(self, request: HttpRequest) -> models.QuerySet[ApiToken]:
         return ApiToken.objects.select_related("user")
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -11,13 +11,15 @@ from rest_framework.response import Response
 
 from agenttwin_site.api.access import Access
 from agenttwin_site.api.failures import InvalidRequest, Problem
-from agenttwin_site.api.lists import ListQuery, NoQuery, list_of, listing, read_query
+from agenttwin_site.api.lists import ListQuery, NoQuery, list_of, listed, page_of, read_query
 from agenttwin_site.api.schema import operation
 from agenttwin_site.api.views import ApiView
 from evaluations.api.comparisons import ID
 from reviews.api.examples import AUDIT
 from reviews.filters import AuditFilter
+from reviews.holdouts import entries_seen
 from reviews.models import AuditEntry
+from scenarios.holdouts import sight_of
 
 _READ = Access(("read",), "reviews.view_auditentry")
 
@@ -77,13 +79,10 @@ class Audit(ApiView):
         if wanted.problems:
             told = (text.partition(": ") for text in wanted.problems)
             raise InvalidRequest(Problem(name, detail) for name, _, detail in told)
-        return listing(
-            request,
-            AuditEntry.objects.matching(wanted).order_by("-sequence"),
-            keys=("-sequence",),
-            query=query,
-            render=_json,
-        )
+        rows = AuditEntry.objects.matching(wanted).order_by("-sequence")
+        page = page_of(request, rows, keys=("-sequence",), query=query)
+        entries = entries_seen(page.rows, sight_of(request.user))
+        return listed(request, page, [_json(entry) for entry in entries])
 
 
 class OneAuditEntry(ApiView):
@@ -99,7 +98,7 @@ class OneAuditEntry(ApiView):
     def get(self, request: Any, sequence: str) -> Response:
         read_query(request, NoQuery)
         row = AuditEntry.objects.filter(sequence=int(sequence)).first()
-        if row is None:
+        if row is None or not entries_seen([row], sight_of(request.user)):
             raise Http404(f"There is no audit entry {sequence}.")
         return Response(_json(row))
 

@@ -18,12 +18,14 @@ from agenttwin_site.api.views import ApiView, absolute
 from evaluations.api.cases import SIDES
 from evaluations.api.comparisons import ID
 from evaluations.grading.agreement import Agreement
+from evaluations.holdouts import seen
 from evaluations.page_queries import case_path
 from reviews.api.examples import AGREEMENT, ROUND
 from reviews.models import Decision, DoubleReview, DoubleReviewState
 from reviews.page_queries.rounds import shown_round
 from reviews.services import reviewer_agreement
 from reviews.two_reviewers import ASKED_FOR
+from scenarios.holdouts import sight_of
 
 _READ = Access(("read", "review"), "reviews.view_doublereview")
 _LARGEST = 2**63 - 1
@@ -138,7 +140,7 @@ class DoubleReviews(ApiView):
         chosen = {column: query[name] for name, column in columns.items() if query.get(name)}
         return listing(
             request,
-            DoubleReview.objects.for_list().filter(**chosen),
+            _rows(request).filter(**chosen),
             keys=("-pk",),
             query=query,
             render=lambda row: round_json(request, row),
@@ -157,7 +159,7 @@ class OneDoubleReview(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        return Response(round_json(request, found(int(pk))))
+        return Response(round_json(request, found(request, int(pk))))
 
 
 class ReviewersAgree(ApiView):
@@ -223,8 +225,13 @@ def round_json(request: Any, row: DoubleReview) -> dict[str, Any]:
     }
 
 
-def found(pk: int) -> DoubleReview:
-    row = DoubleReview.objects.for_list().filter(pk=pk).first()
+def _rows(request: Any) -> Any:
+    """Rounds on cases this account may look into."""
+    return seen(DoubleReview.objects.for_list(), sight_of(request.user), pair="result__case__pair")
+
+
+def found(request: Any, pk: int) -> DoubleReview:
+    row = _rows(request).filter(pk=pk).first()
     if row is None:
         raise Http404(f"There is no double review {pk}.")
     return row

@@ -15,6 +15,7 @@ from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, absolute, created, via_of
 from evaluations.api.cases import SIDES
 from evaluations.api.comparisons import ID
+from evaluations.holdouts import seen
 from evaluations.page_queries import case_path
 from reviews import services
 from reviews.api.examples import CLOSING, ENTRY, FLAG
@@ -22,6 +23,7 @@ from reviews.models import QueueEntry, QueueReason, QueueState
 from reviews.roles import DECIDE
 from reviews.roles import FLAG as MAY_FLAG
 from reviews.texts import NOTE_MAX_LENGTH, NOTE_MIN_LENGTH
+from scenarios.holdouts import sight_of
 from twins.document_api import person
 
 _READ = Access(("read", "review"), "reviews.view_queueentry")
@@ -109,7 +111,7 @@ class Queue(ApiView):
         chosen = {column: query[name] for name, column in columns.items() if query.get(name)}
         return listing(
             request,
-            QueueEntry.objects.for_list().filter(state=query.get("state", QueueState.OPEN), **chosen),
+            _rows(request).filter(state=query.get("state", QueueState.OPEN), **chosen),
             keys=("priority", "pk"),
             query=query,
             render=lambda row: entry_json(request, row),
@@ -136,7 +138,7 @@ class Queue(ApiView):
             actor=request.user,
             **via_of(request),
         )
-        return created(entry_json(request, _found(entry.pk)), is_new=is_new)
+        return created(entry_json(request, _found(request, entry.pk)), is_new=is_new)
 
 
 class OneEntry(ApiView):
@@ -151,7 +153,7 @@ class OneEntry(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        return Response(entry_json(request, _found(int(pk))))
+        return Response(entry_json(request, _found(request, int(pk))))
 
 
 class CloseEntry(ApiView):
@@ -172,7 +174,7 @@ class CloseEntry(ApiView):
         read_query(request, NoQuery)
         asked = read_body(request, ClosingShape)
         services.close_entry(entry_id=int(pk), note=asked["note"], actor=request.user, **via_of(request))
-        return Response(entry_json(request, _found(int(pk))))
+        return Response(entry_json(request, _found(request, int(pk))))
 
 
 def entry_json(request: Any, row: QueueEntry) -> dict[str, Any]:
@@ -205,8 +207,13 @@ def entry_json(request: Any, row: QueueEntry) -> dict[str, Any]:
     }
 
 
-def _found(pk: int) -> QueueEntry:
-    row = QueueEntry.objects.for_list().filter(pk=pk).first()
+def _rows(request: Any) -> Any:
+    """Entries of cases this account may look into."""
+    return seen(QueueEntry.objects.for_list(), sight_of(request.user), pair="pair")
+
+
+def _found(request: Any, pk: int) -> QueueEntry:
+    row: QueueEntry | None = _rows(request).filter(pk=pk).first()
     if row is None:
         raise Http404(f"There is no queue entry {pk}.")
     return row

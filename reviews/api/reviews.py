@@ -17,6 +17,7 @@ from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, absolute, created
 from evaluations.api.cases import SIDES
 from evaluations.api.comparisons import ID
+from evaluations.holdouts import seen
 from evaluations.page_queries import case_path
 from reviews import services
 from reviews.api.double_reviews import DoubleReviewShape, found, round_json
@@ -24,6 +25,7 @@ from reviews.api.examples import DECISION, REVIEW, WITHDRAWAL
 from reviews.models import BlindDecision, Decision, Review
 from reviews.roles import DECIDE
 from reviews.texts import NOTE_MAX_LENGTH, NOTE_MIN_LENGTH
+from scenarios.holdouts import sight_of
 
 _READ = Access(("read", "review"), "reviews.view_review")
 _DECIDE = Access(("review",), DECIDE)
@@ -133,7 +135,7 @@ class Reviews(ApiView):
         chosen = {column: query[name] for name, column in columns.items() if query.get(name)}
         return listing(
             request,
-            Review.objects.for_list().filter(**chosen),
+            _rows(request).filter(**chosen),
             keys=("-pk",),
             query=query,
             render=lambda row: review_json(request, row),
@@ -174,7 +176,7 @@ class OneReview(ApiView):
     @operation("One review", name="reviews_detail", tag="reviews", answers={200: ReviewShape}, example=REVIEW)
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        return Response(review_json(request, _found(int(pk))))
+        return Response(review_json(request, _found(request, int(pk))))
 
 
 class WithdrawReview(ApiView):
@@ -210,8 +212,8 @@ class WithdrawReview(ApiView):
 def _made(request: Any, made: Review | BlindDecision) -> Response:
     """What a decision came to: a review, or a round in which somebody must still decide."""
     if isinstance(made, Review):
-        return created(review_json(request, _found(made.pk)), is_new=True)
-    return Response(round_json(request, found(made.double_review_id)), status=202)
+        return created(review_json(request, _found(request, made.pk)), is_new=True)
+    return Response(round_json(request, found(request, made.double_review_id)), status=202)
 
 
 def review_json(request: Any, row: Any) -> dict[str, Any]:
@@ -248,8 +250,13 @@ def review_json(request: Any, row: Any) -> dict[str, Any]:
     }
 
 
-def _found(pk: int) -> Review:
-    row = Review.objects.for_list().filter(pk=pk).first()
+def _rows(request: Any) -> Any:
+    """Reviews of cases this account may look into."""
+    return seen(Review.objects.for_list(), sight_of(request.user), pair="result__case__pair")
+
+
+def _found(request: Any, pk: int) -> Review:
+    row: Review | None = _rows(request).filter(pk=pk).first()
     if row is None:
         raise Http404(f"There is no review {pk}.")
     return row

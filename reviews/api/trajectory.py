@@ -23,6 +23,7 @@ from evaluations.grading.wording import call_text, clean, cut
 from evaluations.models import Case, RecordKind, Side, ToolCall
 from reviews.api.examples import STEP
 from reviews.page_queries.alignment import Row, alignment_of
+from scenarios.holdouts import sight_of
 
 _READ = Access(("read", "run", "review"), "evaluations.view_toolcall")
 _QUERY_CHARACTERS = 200
@@ -78,7 +79,7 @@ class Trajectory(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         query = read_query(request, ListQuery)
-        pair = found_case(int(pk))
+        pair = found_case(int(pk), sight_of(request.user))
         cases = {case.run.side: case for case in _cases(pair.pk)}
         alignment = alignment_of(cases)
         span = _span(query, len(alignment.rows))

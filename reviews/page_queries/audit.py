@@ -11,9 +11,11 @@ from django.urls import NoReverseMatch, reverse
 
 from agenttwin_site.paging import Page, keyset_page
 from reviews.filters import AuditFilter
+from reviews.holdouts import entries_seen
 from reviews.models import AuditEntry
 from reviews.page_queries.cases import CaseAddress
 from reviews.presenting.bounded import Cut, indented, one_line
+from scenarios.holdouts import Sight
 from twins.engine.values import MISSING, json_equal
 
 LISTED = 50
@@ -54,15 +56,19 @@ class AuditPage:
     actors: list[str]
     actions: list[str]
     subject_types: list[str]
+    # How many entries of the page are left out because they are about hidden cases of holdouts.
+    left_out: int
 
 
-def audit_page(wanted: AuditFilter, query: QueryDict) -> AuditPage:
-    """One page and what its filters can be set to: four queries."""
+def audit_page(wanted: AuditFilter, query: QueryDict, sight: Sight) -> AuditPage:
+    """One page and what its filters can be set to: four queries, more where entries may have to be hidden."""
     entries = AuditEntry.objects.matching(wanted).for_list()
     page = keyset_page(entries, keys=("-sequence",), query=query, size=LISTED)
+    shown = entries_seen(page.rows, sight)
     return AuditPage(
         page=page,
-        lines=[_line(entry) for entry in page.rows],
+        lines=[_line(entry) for entry in shown],
+        left_out=len(page.rows) - len(shown),
         actors=_options("actor_name", wanted.actor),
         actions=_options("action", wanted.action),
         subject_types=_options("subject_type", wanted.subject_type),

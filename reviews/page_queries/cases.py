@@ -10,6 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from evaluations.case_filter import CaseFilter
+from evaluations.holdouts import seen
 from evaluations.models import (
     Case,
     CaseState,
@@ -25,6 +26,7 @@ from reviews.models import QueueEntry, Review
 from reviews.page_queries.rounds import TwoReviewers
 from reviews.presenting.scenarios import ScenarioBrief, scenario_brief
 from reviews.services import refusals
+from scenarios.holdouts import Sight
 from scenarios.models import ScenarioVersion
 from twins.models import TwinVersion
 
@@ -156,15 +158,17 @@ class PairPage:
         return sorted({kind for kind in kinds if kind})
 
 
-def find_pair(**conditions: Any) -> PairedCase | None:
-    """The one pair that meets the conditions, with everything pinned but the documents of twin and agents."""
+def find_pair(sight: Sight, **conditions: Any) -> PairedCase | None:
+    """The one pair that meets the conditions, with everything pinned but the documents of twin and agents.
+
+    None also for one that `sight` hides.
+    """
     if any(isinstance(value, int) and value > _LARGEST_ID for value in conditions.values()):
         return None
     versions = ("comparison__baseline", "comparison__candidate", "twin_version")
     return (
-        PairedCase.objects.select_related(
-            "comparison__agent", *versions, "scenario_version", "twin_version__twin"
-        )
+        seen(PairedCase.objects.all(), sight)
+        .select_related("comparison__agent", *versions, "scenario_version", "twin_version__twin")
         .defer(
             *(f"{version}__{name}" for version in versions for name in _DOCUMENTS),
             "scenario_version__source_text",
@@ -175,7 +179,9 @@ def find_pair(**conditions: Any) -> PairedCase | None:
     )
 
 
-def pair_at(comparison_id: int, scenario: str, trial: int, *, original: bool = False) -> PairedCase | None:
+def pair_at(
+    sight: Sight, comparison_id: int, scenario: str, trial: int, *, original: bool = False
+) -> PairedCase | None:
     """The pair of an address: two queries. The run that counts, or the `original` that it replaced.
 
     The versions are looked up first, so that the database goes by the unique index of pairs and not through
@@ -183,7 +189,11 @@ def pair_at(comparison_id: int, scenario: str, trial: int, *, original: bool = F
     """
     versions = ScenarioVersion.objects.filter(scenario__name=scenario).values_list("pk", flat=True)
     return find_pair(
-        comparison_id=comparison_id, scenario_version__in=list(versions), trial=trial, replaced=original
+        sight,
+        comparison_id=comparison_id,
+        scenario_version__in=list(versions),
+        trial=trial,
+        replaced=original,
     )
 
 
@@ -233,19 +243,19 @@ class HistoryLine:
     is_this: bool
 
 
-def scenario_history(page: PairPage) -> list[HistoryLine]:
+def scenario_history(page: PairPage, sight: Sight) -> list[HistoryLine]:
     """Newest first, among the agent's latest comparisons: three queries that no large comparison slows."""
     pair = page.pair
     latest = Comparison.objects.filter(agent=page.comparison.agent_id).order_by("-pk")
     comparisons = {*latest.values_list("pk", flat=True)[:HISTORY_COMPARISONS], pair.comparison_id}
     versions = ScenarioVersion.objects.filter(scenario=pair.scenario_version.scenario_id)
+    pairs = PairedCase.objects.counted().filter(
+        comparison__in=comparisons,
+        scenario_version__in=list(versions.values_list("pk", flat=True)),
+        trial=pair.trial,
+    )
     found = (
-        PairedCase.objects.counted()
-        .filter(
-            comparison__in=comparisons,
-            scenario_version__in=list(versions.values_list("pk", flat=True)),
-            trial=pair.trial,
-        )
+        seen(pairs, sight)
         .select_related("comparison__baseline", "comparison__candidate", "scenario_version")
         .defer(
             "first_divergence",

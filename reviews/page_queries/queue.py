@@ -15,6 +15,7 @@ from django.http import QueryDict
 from agenttwin_site.paging import Page, keyset_page
 from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.grading.verdicts import OUTCOME_TYPES
+from evaluations.holdouts import seen
 from evaluations.models import ResultStatus
 from evaluations.page_queries import class_of
 from reviews.models import QueueEntry, QueueReason, Review
@@ -22,6 +23,7 @@ from reviews.page_queries.cases import CaseAddress, PairPage
 from reviews.page_queries.checks import CheckRow, with_key
 from reviews.roles import DECIDE
 from reviews.services.needs import LOOKED_AT, is_unmeasured
+from scenarios.holdouts import Sight, sight_of
 
 LISTED = 25
 DONE_SHOWN = 20
@@ -118,19 +120,20 @@ class QueueList:
         return [_listed(entry, self.query, self.actor, self.now, shown) for entry in self.page.rows]
 
 
-def open_entries(reason: str = "") -> QuerySet[QueueEntry]:
-    entries = QueueEntry.objects.open().for_list()
+def open_entries(sight: Sight, reason: str = "") -> QuerySet[QueueEntry]:
+    entries = seen(QueueEntry.objects.open().for_list(), sight, pair="pair")
     return entries.filter(reason=reason) if reason else entries
 
 
 def queue_list(query: QueryDict, *, reason: str, actor: Any, now: datetime) -> QueueList:
     """A page of open entries, worst first: one query."""
-    page = keyset_page(open_entries(reason), keys=("priority", "pk"), query=query, size=LISTED)
+    entries = open_entries(sight_of(actor), reason)
+    page = keyset_page(entries, keys=("priority", "pk"), query=query, size=LISTED)
     return QueueList(page, query, actor, now)
 
 
-def entry_by_id(entry_id: int) -> QueueEntry | None:
-    return QueueEntry.objects.for_list().filter(pk=entry_id).first()
+def entry_by_id(entry_id: int, sight: Sight) -> QueueEntry | None:
+    return seen(QueueEntry.objects.for_list(), sight, pair="pair").filter(pk=entry_id).first()
 
 
 def entry_in_hand(*, actor: Any, now: datetime, reason: str, listed: QueueList) -> QueueEntry | None:
@@ -141,11 +144,12 @@ def entry_in_hand(*, actor: Any, now: datetime, reason: str, listed: QueueList) 
     found = _id_in_hand(actor, now, reason)
     if found is None:
         return None
-    return next((entry for entry in listed.page.rows if entry.pk == found), None) or entry_by_id(found)
+    on_page = next((entry for entry in listed.page.rows if entry.pk == found), None)
+    return on_page or entry_by_id(found, sight_of(actor))
 
 
 def _id_in_hand(actor: Any, now: datetime, reason: str) -> int | None:
-    entries = QueueEntry.objects.open().order_by("priority", "pk")
+    entries = seen(QueueEntry.objects.open(), sight_of(actor), pair="pair").order_by("priority", "pk")
     held = entries.held(now).filter(reserved_by=actor).values_list("pk", flat=True).first()
     if held is not None:
         return held
@@ -217,11 +221,11 @@ class DoneToday:
     closed_count: int
 
 
-def done_today(now: datetime) -> DoneToday:
+def done_today(now: datetime, sight: Sight) -> DoneToday:
     """Four queries; only for the page that says that nothing is left."""
     midnight = datetime.combine(now.astimezone(UTC).date(), time.min, UTC)
-    reviews = Review.objects.filter(created_at__gte=midnight)
-    closed = QueueEntry.objects.done().filter(closed_at__gte=midnight)
+    reviews = seen(Review.objects.filter(created_at__gte=midnight), sight, pair="result__case__pair")
+    closed = seen(QueueEntry.objects.done().filter(closed_at__gte=midnight), sight, pair="pair")
     return DoneToday(
         reviews=list(reviews.for_list()[:DONE_SHOWN]),
         review_count=reviews.count(),

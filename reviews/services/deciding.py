@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
+from evaluations.holdouts import seen
 from evaluations.models import ExpectationResult
 from evaluations.services.effective import lock_pair_of, set_effective_status
 from reviews import audit
@@ -36,6 +37,7 @@ from reviews.services.outlook import refusals
 from reviews.services.settling import give_up_what_is_for_others, lock_entries, settle_queue
 from reviews.services.wanted import Wanted, label_of
 from reviews.texts import clean_note
+from scenarios.holdouts import sight_of
 
 
 def override_result(
@@ -67,7 +69,7 @@ def override_result(
     note = clean_note(note)
     token = _token(form_token)
     with transaction.atomic():
-        result = _locked_result(result_id)
+        result = _locked_result(result_id, actor)
         wanted = Wanted(result, None, decision, decision, note, actor, token, via, token_name)
         if made := _made_before(wanted):
             return made
@@ -93,11 +95,12 @@ def withdraw_review(
     require(actor, DECIDE, "withdraw a review")
     note = clean_note(note)
     token = _token(form_token)
-    found = Review.objects.filter(pk=review_id).values_list("result_id", flat=True).first()
+    reviews = seen(Review.objects.filter(pk=review_id), sight_of(actor), pair="result__case__pair")
+    found = reviews.values_list("result_id", flat=True).first()
     if found is None:
         raise NotFoundError(f"There is no review {review_id}.")
     with transaction.atomic():
-        result = _locked_result(found)
+        result = _locked_result(found, actor)
         wanted = Wanted(result, None, Decision.WITHDRAWN, "", note, actor, token, via, token_name)
         if made := _made_before(wanted):
             return made
@@ -215,11 +218,13 @@ def _decided(wanted: Wanted) -> Review:
     return review
 
 
-def _locked_result(result_id: int) -> ExpectationResult:
+def _locked_result(result_id: int, actor: Any) -> ExpectationResult:
     """The result with its case, pair and comparison, all locked by locking the comparison and the pair.
 
     Two decisions on different results of one pair move the same class, so locking the result is not enough.
     """
+    if not seen(ExpectationResult.objects.filter(pk=result_id), sight_of(actor), pair="case__pair").exists():
+        raise NotFoundError(f"There is no result {result_id}.")
     try:
         lock_pair_of(result_id)
     except ExpectationResult.DoesNotExist:

@@ -12,7 +12,9 @@ from django.db.models import Count, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from evaluations.holdouts import seen
 from reviews.models import BlindDecision, QueueEntry, QueueReason, Review
+from scenarios.holdouts import Sight, sight_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,10 @@ class ReviewerProgress:
     holding: int
 
 
-def queue_counts() -> dict[str, int]:
+def queue_counts(sight: Sight) -> dict[str, int]:
     """Open entries per reason, every known reason included, in the order of the reasons."""
-    counts = dict(QueueEntry.objects.open().order_by().values_list("reason").annotate(number=Count("id")))
+    entries = seen(QueueEntry.objects.open(), sight, pair="pair")
+    counts = dict(entries.order_by().values_list("reason").annotate(number=Count("id")))
     return {str(reason): counts.pop(reason, 0) for reason in QueueReason.values} | counts
 
 
@@ -55,7 +58,7 @@ def queue_overview(*, actor: Any, now: datetime | None = None, total: int | None
     What is held or assigned is found by indices of its own, however long the queue is.
     """
     now = now or timezone.now()
-    entries = QueueEntry.objects.open().order_by()
+    entries = seen(QueueEntry.objects.open(), sight_of(actor), pair="pair").order_by()
     held = entries.held(now).aggregate(all=Count("id"), mine=Count("id", filter=Q(reserved_by=actor)))
     not_held = Q(reserved_until__isnull=True) | Q(reserved_until__lte=now)
     assigned = entries.filter(not_held, assigned_to__isnull=False).exclude(assigned_to=actor).count()

@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 
+from evaluations.holdouts import seen
 from evaluations.models import PairedCase
 from reviews import audit
 from reviews.errors import (
@@ -25,6 +26,7 @@ from reviews.querysets import QueueQuerySet
 from reviews.roles import DECIDE, FLAG, MANAGE_QUEUE, WORK_QUEUE, require
 from reviews.services.needs import priority_of
 from reviews.texts import clean_note, clean_text
+from scenarios.holdouts import sight_of
 
 RESERVATION = timedelta(minutes=30)
 RUN_AGAIN = "The trial was run again."
@@ -42,7 +44,8 @@ def flag_case(
     require(actor, FLAG, "flag a case")
     reason_text = f"{actor.get_username()}: {clean_note(note)}"
     with transaction.atomic():
-        pair = PairedCase.objects.select_for_update(of=("self",)).filter(pk=pair_id).first()
+        pairs = seen(PairedCase.objects.filter(pk=pair_id), sight_of(actor))
+        pair = pairs.select_for_update(of=("self",)).first()
         if pair is None:
             raise NotFoundError(f"There is no case {pair_id}.")
         entry = _locked().open().filter(pair=pair, reason=QueueReason.FLAGGED).first()
@@ -79,13 +82,14 @@ def reserve_next(
     with transaction.atomic():
         # One reservation per person: two requests of the same person wait for each other here.
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=actor.pk)
-        held = _locked().open().held(now).filter(reserved_by=actor)
+        held = seen(_locked().open().held(now).filter(reserved_by=actor), sight_of(actor), pair="pair")
         skipped = held.filter(pk=skip_entry_id).first() if skip_entry_id else None
         for entry in held.order_by("priority", "id"):
             if skipped is None:
                 return _reserve(entry, actor, now)
             _free(entry)
-        free = QueueEntry.objects.free_for(actor.pk, now).select_for_update(skip_locked=True, of=("self",))
+        free = seen(QueueEntry.objects.free_for(actor.pk, now), sight_of(actor), pair="pair")
+        free = free.select_for_update(skip_locked=True, of=("self",))
         if reason:
             free = free.filter(reason=reason)
         found = _first_after(free, skipped, actor)
@@ -102,7 +106,7 @@ def reserve(*, entry_id: int, actor: Any, now: datetime | None = None) -> QueueE
     now = now or timezone.now()
     with transaction.atomic():
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=actor.pk)
-        entry = _open_entry(entry_id)
+        entry = _open_entry(entry_id, actor)
         _refuse_if_held_by_another(entry, actor, now)
         if not _is_left_for(entry, actor):
             raise EntryNotForYouError("You have decided all that is yours here; another reviewer goes on.")
@@ -116,7 +120,7 @@ def release(*, entry_id: int, actor: Any, via: str | None = None, now: datetime 
     require(actor, WORK_QUEUE, "release a case")
     now = now or timezone.now()
     with transaction.atomic():
-        entry = _open_entry(entry_id)
+        entry = _open_entry(entry_id, actor)
         holder = entry.reserved_by if entry.is_held(now) else None
         if holder is not None and holder.pk != actor.pk:
             require(actor, MANAGE_QUEUE, "release what somebody else holds")
@@ -142,7 +146,7 @@ def assign(
     if assignee_id is not None and (assignee is None or not assignee.has_perm(DECIDE)):
         raise InvalidInputError("assignee", "Choose an active account that may review.")
     with transaction.atomic():
-        entry = _open_entry(entry_id)
+        entry = _open_entry(entry_id, actor)
         if not actor.has_perm(MANAGE_QUEUE):
             _refuse_if_held_by_another(entry, actor, now)
         if assignee is not None and not _is_left_for(entry, assignee):
@@ -171,7 +175,7 @@ def close_entry(
     note = clean_note(note)
     now = now or timezone.now()
     with transaction.atomic():
-        entry = _open_entry(entry_id)
+        entry = _open_entry(entry_id, actor)
         if not actor.has_perm(MANAGE_QUEUE):
             _refuse_if_held_by_another(entry, actor, now)
         if _waits_for_reviewers(entry):
@@ -246,8 +250,11 @@ def _locked() -> QueueQuerySet:
     return QueueEntry.objects.select_for_update(of=("self",))
 
 
-def _open_entry(entry_id: int) -> QueueEntry:
-    entry = _locked().select_related("pair", "reserved_by", "assigned_to").filter(pk=entry_id).first()
+def _open_entry(entry_id: int, actor: Any) -> QueueEntry:
+    entries = seen(
+        _locked().select_related("pair", "reserved_by", "assigned_to"), sight_of(actor), pair="pair"
+    )
+    entry = entries.filter(pk=entry_id).first()
     if entry is None:
         raise NotFoundError(f"There is no queue entry {entry_id}.")
     if not entry.is_open:

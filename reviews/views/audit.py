@@ -24,12 +24,13 @@ from reviews.models import AuditEntry
 from reviews.page_queries.audit import audit_page
 from reviews.querysets import AuditQuerySet
 from reviews.roles import DECIDE
+from scenarios.holdouts import Sight, sight_of
 
 may_see = permission_required("reviews.view_auditentry", raise_exception=True)
 may_check = permission_required(DECIDE, raise_exception=True)
 
 _LINES_AT_ONCE = 200
-_FORMATS: dict[str, tuple[str, Callable[[AuditQuerySet], Iterator[str]]]] = {
+_FORMATS: dict[str, tuple[str, Callable[[AuditQuerySet, Sight], Iterator[str]]]] = {
     "csv": ("text/csv; charset=utf-8", csv_lines),
     "json": ("application/json", json_lines),
 }
@@ -40,7 +41,7 @@ _FORMATS: dict[str, tuple[str, Callable[[AuditQuerySet], Iterator[str]]]] = {
 def audit_log(request: HttpRequest) -> HttpResponse:
     """Newest first; the whole filter is in the address."""
     wanted = AuditFilter.from_query(request.GET)
-    shown = audit_page(wanted, request.GET)
+    shown = audit_page(wanted, request.GET, sight_of(request.user))
     user: Any = request.user
     context = {
         "wanted": wanted,
@@ -78,7 +79,7 @@ def export(request: HttpRequest, format: str) -> StreamingHttpResponse:
         raise Http404
     content_type, lines = chosen
     wanted = AuditFilter.from_query(request.GET)
-    pieces = lines(AuditEntry.objects.matching(wanted))
+    pieces = lines(AuditEntry.objects.matching(wanted), sight_of(request.user))
     # On the asynchronous server a plain iterator would be collected whole before the first byte leaves.
     body: Any = _streamed(pieces) if isinstance(request, ASGIRequest) else pieces
     response = StreamingHttpResponse(body, content_type=content_type)

@@ -40,6 +40,7 @@ from reviews.views.forms import (
     with_query,
     withdraw_form,
 )
+from scenarios.holdouts import sight_of
 
 _CALL = re.compile(r"(baseline|candidate)-([1-9][0-9]{0,8})")
 
@@ -210,7 +211,7 @@ class CaseParts:
 
     def history(self) -> dict[str, Any]:
         """The scenario in other comparisons."""
-        return self._common() | {"history": scenario_history(self.page)}
+        return self._common() | {"history": scenario_history(self.page, sight_of(self.request.user))}
 
     def whole(self) -> dict[str, Any]:
         """Everything."""
@@ -254,10 +255,11 @@ class CaseParts:
         return trial_grid(self.page)
 
     def _neighbours(self) -> tuple[str, str]:
+        sight = sight_of(self.request.user)
         if has_trials(self.page.comparison):
             # By scenario, as the list goes: the trials of this one are in its grid.
-            return neighbouring_scenarios(self.page.pair, self.chosen)
-        found = neighbours(self.page.pair, self.chosen)
+            return neighbouring_scenarios(self.page.pair, self.chosen, sight)
+        found = neighbours(self.page.pair, self.chosen, sight)
         previous, following = (
             CaseAddress.of(other, self.chosen).href() if other is not None else "" for other in found
         )

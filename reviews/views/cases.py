@@ -21,6 +21,7 @@ from reviews.page_queries.cases import PairPage, load_pair, pair_at
 from reviews.page_queries.states import CannotRebuild, States
 from reviews.views.case_parts import Asked, CaseParts
 from reviews.views.forms import Typed, kept
+from scenarios.holdouts import sight_of
 
 may_see = permission_required(["evaluations.view_case", "evaluations.view_pairedcase"], raise_exception=True)
 _STEP = re.compile(r"step-([1-9][0-9]{0,8})")
@@ -133,7 +134,9 @@ def _pair(request: HttpRequest, comparison_id: int, scenario: str) -> PairedCase
     trial = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
     pair = None
     if 1 <= trial <= _MAX_TRIAL and "\x00" not in scenario:
-        pair = pair_at(comparison_id, scenario, trial, original=request.GET.get("original") == "1")
+        is_original = request.GET.get("original") == "1"
+        sight = sight_of(request.user)
+        pair = pair_at(sight, comparison_id, scenario, trial, original=is_original)
     if pair is None:
         raise Http404
     return pair

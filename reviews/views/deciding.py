@@ -21,6 +21,7 @@ from reviews.roles import DECIDE, FLAG
 from reviews.views.cases import answer, may_see, page_with
 from reviews.views.forms import FLAG as FLAG_FORM
 from reviews.views.forms import OVERRIDE, WITHDRAW, Typed, attempt, kept, posted
+from scenarios.holdouts import sight_of
 
 may_decide = permission_required(DECIDE, raise_exception=True)
 may_flag = permission_required(FLAG, raise_exception=True)
@@ -31,7 +32,7 @@ may_flag = permission_required(FLAG, raise_exception=True)
 @may_decide
 def override(request: HttpRequest, result_id: int) -> HttpResponse:
     """POST `decision`, `note`, `seen_review_id`, `form_token`: decide on one result of one side."""
-    pair = _found(find_pair(cases__results=result_id))
+    pair = _found(find_pair(sight_of(request.user), cases__results=result_id))
     if request.method != "POST":
         return _form_again(request, pair, kept(request) or Typed(OVERRIDE, result_id))
     typed = posted(request, OVERRIDE, result_id)
@@ -54,7 +55,7 @@ def override(request: HttpRequest, result_id: int) -> HttpResponse:
 @may_decide
 def withdraw(request: HttpRequest, review_id: int) -> HttpResponse:
     """POST `note`, `seen_review_id`, `form_token`: take back the review that counts."""
-    pair = _found(find_pair(cases__results__reviews=review_id))
+    pair = _found(find_pair(sight_of(request.user), cases__results__reviews=review_id))
     if request.method != "POST":
         return _form_again(request, pair, kept(request) or Typed(WITHDRAW, review_id))
     typed = posted(request, WITHDRAW, review_id)
@@ -76,7 +77,7 @@ def withdraw(request: HttpRequest, review_id: int) -> HttpResponse:
 @may_flag
 def flag(request: HttpRequest, pair_id: int) -> HttpResponse:
     """POST `note`: put the case into the queue for a reason of one's own."""
-    pair = _found(find_pair(pk=pair_id))
+    pair = _found(find_pair(sight_of(request.user), pk=pair_id))
     if request.method != "POST":
         return _form_again(request, pair, kept(request) or Typed(FLAG_FORM, pair_id))
     typed = posted(request, FLAG_FORM, pair_id)
@@ -95,14 +96,15 @@ def _after(
     request: HttpRequest, pair: PairedCase, typed: Typed, made: Review | BlindDecision | None
 ) -> HttpResponse:
     """The new state of the case, or the form again with what spoke against it."""
+    sight = sight_of(request.user)
     if made is None:
-        return _form_again(request, _found(find_pair(pk=pair.pk)), typed)
+        return _form_again(request, _found(find_pair(sight, pk=pair.pk)), typed)
     review = made if isinstance(made, Review) else None
     round_id = made.double_review_id if isinstance(made, BlindDecision) else None
     if not wants_fragment(request):
         told = {"reviewed": review.pk} if review is not None else {"sealed": round_id}
         return redirect_after_post(request, _address(request, pair).href("decided", **told))
-    fresh = _found(find_pair(pk=pair.pk))
+    fresh = _found(find_pair(sight, pk=pair.pk))
     return _shown(request, fresh, event="override-recorded", decided=review, sealed=round_id)
 
 

@@ -29,6 +29,7 @@ from evaluations.services.manual import (
     takes_no_more,
 )
 from reviews.page_queries.manual import record_rows, result_rows
+from scenarios.holdouts import sight_of
 from scenarios.models import ScenarioVersion
 
 SESSIONS_SHOWN = 50
@@ -97,9 +98,8 @@ class CloseForm(forms.Form):
 @may_see
 def session_list(request: HttpRequest) -> HttpResponse:
     """The sessions, newest first."""
-    sessions = ManualSession.objects.defer(*_WITHOUT_CONTENT).select_related(
-        "scenario_version__scenario", "created_by"
-    )
+    sessions = sight_of(request.user).of(ManualSession.objects.all(), "scenario_version")
+    sessions = sessions.defer(*_WITHOUT_CONTENT).select_related("scenario_version__scenario", "created_by")
     page = keyset_page(sessions, keys=("-pk",), query=request.GET, size=SESSIONS_SHOWN)
     return page_or_fragment(
         request, "reviews/session_list.html", "reviews/_session_table.html", {"page": page}
@@ -111,7 +111,8 @@ def session_list(request: HttpRequest) -> HttpResponse:
 def session_open(request: HttpRequest) -> HttpResponse:
     """GET `?scenario=NAME` shows the form; POST opens the session and shows its page with the token, once."""
     names = list(
-        ScenarioVersion.objects.filter(scenario__current_version=F("pk"))
+        sight_of(request.user)
+        .of(ScenarioVersion.objects.filter(scenario__current_version=F("pk")))
         .exclude(twin_name="")
         .order_by("scenario__name")
         .values_list("scenario__name", flat=True)[:SCENARIOS_SHOWN]
@@ -149,7 +150,7 @@ def session_open(request: HttpRequest) -> HttpResponse:
 @may_see
 def session_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of a session. htmx asks for what was called, with `?seen=N` for what it shows already."""
-    session = get_object_or_404(_sessions(), pk=pk)
+    session = get_object_or_404(_sessions(request), pk=pk)
     if not wants_fragment(request):
         return _session_page(request, session)
     if not session.is_open:
@@ -167,7 +168,7 @@ def session_detail(request: HttpRequest, pk: int) -> HttpResponse:
 @may_run
 def session_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Revoke the token and grade what was recorded."""
-    session = get_object_or_404(_sessions(), pk=pk)
+    session = get_object_or_404(_sessions(request), pk=pk)
     form = CloseForm(request.POST)
     if not form.is_valid():
         return _session_page(request, session, close_form=form, status=422)
@@ -184,8 +185,10 @@ def session_close(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect_after_post(request, session.get_absolute_url())
 
 
-def _sessions() -> Any:
-    return ManualSession.objects.select_related(
+def _sessions(request: HttpRequest) -> Any:
+    """Sessions on scenarios this person may see."""
+    sessions = sight_of(request.user).of(ManualSession.objects.all(), "scenario_version")
+    return sessions.select_related(
         "scenario_version__scenario", "twin_version__twin", "wire_session", "created_by", "closed_by"
     )
 

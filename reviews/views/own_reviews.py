@@ -12,9 +12,11 @@ from django.views.decorators.http import require_safe
 
 from agenttwin_site.htmx import page_or_fragment
 from agenttwin_site.paging import keyset_page
+from evaluations.holdouts import seen
 from reviews.models import DoubleReview, Review
 from reviews.page_queries.cases import CaseAddress
 from reviews.page_queries.rounds import ShownDecision, ShownRound, shown_round
+from scenarios.holdouts import sight_of
 
 LISTED = 30
 UNDER_WAY_SHOWN = 50
@@ -54,7 +56,8 @@ def own_reviews(request: HttpRequest) -> HttpResponse:
     later = Review.objects.standing().filter(result=OuterRef("result"), pk__gt=OuterRef("pk"))
     rounds = DoubleReview.objects.filter(decisions__reviewer=user.pk, review__isnull=False)
     own = Review.objects.filter(Q(reviewer=user.pk) | Q(pk__in=rounds.values("review")))
-    reviews = own.for_list().prefetch_related("double_review__decisions__reviewer")
+    reviews = seen(own, sight_of(user), pair="result__case__pair").for_list()
+    reviews = reviews.prefetch_related("double_review__decisions__reviewer")
     page = keyset_page(
         reviews.annotate(is_followed=Exists(later)), keys=("-pk",), query=request.GET, size=LISTED
     )
@@ -67,7 +70,8 @@ def own_reviews(request: HttpRequest) -> HttpResponse:
 
 
 def _under_way(user: Any) -> list[UnderWay]:
-    rounds = DoubleReview.objects.unsettled().filter(decisions__reviewer=user.pk).for_list()
+    rounds = seen(DoubleReview.objects.unsettled(), sight_of(user), pair="result__case__pair")
+    rounds = rounds.filter(decisions__reviewer=user.pk).for_list()
     found = []
     for one in rounds[:UNDER_WAY_SHOWN]:
         shown, case = shown_round(one, user), one.result.case

@@ -28,6 +28,7 @@ from reviews.page_queries.states import States, final_states
 from reviews.roles import DECIDE, MANAGE_QUEUE, WORK_QUEUE
 from reviews.views.case_parts import Asked
 from reviews.views.forms import CLOSE, OVERRIDE, Typed, attempt, kept, override_form, posted
+from scenarios.holdouts import sight_of
 
 may_see = permission_required("reviews.view_queueentry", raise_exception=True)
 may_work = permission_required(WORK_QUEUE, raise_exception=True)
@@ -47,7 +48,7 @@ class Told:
 def queue(request: HttpRequest) -> HttpResponse:
     """GET `?entry=ID` shows this entry, else the one in hand, else what would be next. Reserves nothing."""
     entry_id = _number(request.GET.get("entry"))
-    shown = queries.entry_by_id(entry_id) if entry_id else None
+    shown = queries.entry_by_id(entry_id, sight_of(request.user)) if entry_id else None
     if entry_id and shown is None:
         raise Http404
     return _answer(request, shown, typed=Asked.from_query(request.GET).form(kept(request)))
@@ -109,13 +110,13 @@ def assign(request: HttpRequest, entry_id: int) -> HttpResponse:
 def close(request: HttpRequest, entry_id: int) -> HttpResponse:
     """POST `note`: close the entry without a decision, and take the next."""
     if request.method != "POST":
-        return _answer(request, _entry(entry_id), typed=kept(request) or Typed(CLOSE, entry_id))
+        return _answer(request, _entry(request, entry_id), typed=kept(request) or Typed(CLOSE, entry_id))
     typed = posted(request, CLOSE, entry_id)
     closed, typed = attempt(
         typed, lambda: services.close_entry(entry_id=entry_id, note=typed.note, actor=request.user)
     )
     if closed is None:
-        return _answer(request, _entry(entry_id), typed=typed, status=typed.status)
+        return _answer(request, _entry(request, entry_id), typed=typed, status=typed.status)
     return _and_next(request, f"Closed: {closed.pair}.", clear=f"close-{entry_id}")
 
 
@@ -128,14 +129,14 @@ def decide(request: HttpRequest, entry_id: int) -> HttpResponse:
     Deciding takes the entry first, so that two people do not work on the same one unawares.
     """
     if request.method != "POST":
-        return _answer(request, _entry(entry_id), typed=kept(request))
-    entry = _entry(entry_id)
+        return _answer(request, _entry(request, entry_id), typed=kept(request))
+    entry = _entry(request, entry_id)
     result_id = _number(request.POST.get("result")) or 0
     typed = posted(request, OVERRIDE, result_id)
     if entry.is_open:
         _, typed = attempt(typed, lambda: services.reserve(entry_id=entry_id, actor=request.user))
         if typed.refusal is not None and not isinstance(typed.refusal, EntryClosedError):
-            return _answer(request, _entry(entry_id), typed=typed, status=409)
+            return _answer(request, _entry(request, entry_id), typed=typed, status=409)
         typed = posted(request, OVERRIDE, result_id)
     made, typed = attempt(
         typed,
@@ -149,8 +150,8 @@ def decide(request: HttpRequest, entry_id: int) -> HttpResponse:
         ),
     )
     if made is None:
-        return _answer(request, _entry(entry_id), typed=typed, status=typed.status)
-    entry = _entry(entry_id)
+        return _answer(request, _entry(request, entry_id), typed=typed, status=typed.status)
+    entry = _entry(request, entry_id)
     text, clear = _recorded(made, entry), f"override-{result_id}"
     if entry.is_open and queries.is_left_for(entry, request.user):
         return _done(request, entry, Told(f"{text} More of this case is undecided."), clear=clear)
@@ -175,7 +176,7 @@ def _act(request: HttpRequest, entry_id: int, act: Any, *, told: str = "") -> Ht
     entry, typed = attempt(Typed("act", entry_id), act)
     if entry is None:
         assert typed.refusal is not None
-        return _answer(request, _entry(entry_id), told=_refused(typed.refusal), status=typed.status)
+        return _answer(request, _entry(request, entry_id), told=_refused(typed.refusal), status=typed.status)
     return _done(request, entry, Told(told) if told else None)
 
 
@@ -201,7 +202,7 @@ def _done(
             level = {"good": messages.SUCCESS, "warn": messages.WARNING, "bad": messages.ERROR}[told.level]
             messages.add_message(request, level, told.text)
         return redirect_after_post(request, href)
-    shown = queries.entry_by_id(entry.pk) if entry is not None else None
+    shown = queries.entry_by_id(entry.pk, sight_of(request.user)) if entry is not None else None
     return replace_url(_answer(request, shown, told=told, reason=reason, clear=clear), href)
 
 
@@ -240,7 +241,7 @@ def _answer(
 
 
 def _around(user: Any, listed: queries.QueueList, shown: QueueEntry | None, reason: str) -> dict[str, Any]:
-    counts = services.queue_counts()
+    counts = services.queue_counts(sight_of(user))
     overview = services.queue_overview(actor=user, now=listed.now, total=sum(counts.values()))
     return {
         "overview": overview,
@@ -258,13 +259,13 @@ def _around(user: Any, listed: queries.QueueList, shown: QueueEntry | None, reas
         "listed": listed.page,
         "lines": listed.lines(shown),
         "progress": services.progress_by_reviewer(now=listed.now),
-        "done": queries.done_today(listed.now) if overview.is_all_done else None,
+        "done": queries.done_today(listed.now, sight_of(user)) if overview.is_all_done else None,
     }
 
 
 def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: str) -> dict[str, Any]:
     """The entry in the middle with exactly the evidence its reason asks for."""
-    pair = find_pair(pk=entry.pair_id)
+    pair = find_pair(sight_of(request.user), pk=entry.pair_id)
     assert pair is not None  # a pair outlives its entries
     page = load_pair(pair, actor=request.user)
     cited = cited_paths(page)
@@ -333,8 +334,8 @@ def _label(reason: str) -> str:
     return dict(QueueReason.choices).get(reason, reason)
 
 
-def _entry(entry_id: int) -> QueueEntry:
-    entry = queries.entry_by_id(entry_id)
+def _entry(request: HttpRequest, entry_id: int) -> QueueEntry:
+    entry = queries.entry_by_id(entry_id, sight_of(request.user))
     if entry is None:
         raise Http404
     return entry

@@ -21,8 +21,16 @@ from scenarios.documents.dataset import (
     load_dataset,
     validate_dataset,
 )
-from scenarios.errors import DatasetTamperedError, UnknownDatasetError
-from scenarios.models import Dataset, DatasetCase, DatasetVersion, Scenario, ScenarioVersion
+from scenarios.errors import DatasetTamperedError, HoldoutHiddenError, UnknownDatasetError
+from scenarios.holdouts import DETAILS, EVERYTHING, Sight, sight_of
+from scenarios.models import (
+    Dataset,
+    DatasetCase,
+    DatasetVersion,
+    Purpose,
+    Scenario,
+    ScenarioVersion,
+)
 from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import Finding, Source
 from twins.engine.redaction import redactor
@@ -63,10 +71,17 @@ def save_dataset(
     """Freeze a dataset document; answers the version that holds it and whether that version is new.
 
     Each case is resolved to a version of its scenario here, once: the one it names, or the current one. The
-    arguments are those of `twins.services.save_twin`; raises the same errors.
+    arguments are those of `twins.services.save_twin`; raises the same errors, and HoldoutHiddenError for a
+    dataset that was a holdout in any version, if the actor may not look into one.
     """
+    sight = sight_of(actor)
+
+    def known(names: Collection[str]) -> KnownScenarios:
+        return known_scenarios(names, sight)
+
     source, source_text = source_of(text, document, kind)
-    problems = [*validate_dataset(source, scenarios=known_scenarios), *name_problems(source, name)]
+    _refuse_hidden(source, sight)
+    problems = [*validate_dataset(source, scenarios=known), *name_problems(source, name)]
     if problems:
         raise DocumentError(problems)
     dataset = load_dataset(source)
@@ -168,10 +183,10 @@ def for_agent(agent: str) -> list[str]:
     return list(current.order_by("dataset__name").values_list("dataset__name", flat=True))
 
 
-def known_scenarios(names: Collection[str]) -> KnownScenarios:
-    """What is stored of these scenarios: two queries."""
+def known_scenarios(names: Collection[str], sight: Sight = EVERYTHING) -> KnownScenarios:
+    """What is stored of these scenarios, as far as `sight` has them: two queries."""
     wanted = [name.replace("\x00", "") for name in names]
-    rows = ScenarioVersion.objects.filter(scenario__name__in=wanted).order_by("number")
+    rows = sight.of(ScenarioVersion.objects.filter(scenario__name__in=wanted)).order_by("number")
     columns = ("scenario__name", "scenario__current_version_id", "pk", "number", "agent_name", "twin_name")
     versions: dict[str, dict[int, WrittenFor]] = {}
     current: dict[str, WrittenFor] = {}
@@ -180,7 +195,22 @@ def known_scenarios(names: Collection[str]) -> KnownScenarios:
         if pk == current_pk:
             current[name] = written_for
     stored = {name: KnownScenario(current[name], versions[name]) for name in current}
-    return KnownScenarios(stored, list(Scenario.objects.values_list("name", flat=True)))
+    every_name = Scenario.objects.values_list("name", flat=True)
+    return KnownScenarios(stored, [name for name in every_name if not sight.hides(name)])
+
+
+def _refuse_hidden(source: Source, sight: Sight) -> None:
+    """Before anything else: what is wrong with the document would tell of the cases there are."""
+    metadata = source.value.get("metadata") if isinstance(source.value, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if sight.sees_all or not isinstance(name, str):
+        return
+    if DatasetVersion.objects.filter(
+        dataset__name=name.replace("\x00", ""), purpose=Purpose.HOLDOUT
+    ).exists():
+        raise HoldoutHiddenError(
+            f"dataset {name!r} is or was a holdout: changing it needs the permission {DETAILS}"
+        )
 
 
 def _resolved(dataset: DatasetDocument) -> list[ScenarioVersion]:

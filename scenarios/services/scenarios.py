@@ -10,6 +10,7 @@ from django.db import transaction
 
 from scenarios.documents.scenario import Scenario as ScenarioDocument
 from scenarios.documents.scenario import load_scenario, looked_for_secrets, validate_scenario
+from scenarios.holdouts import sight_of
 from scenarios.models import Scenario, ScenarioVersion
 from twins.documents.problems import DocumentError, Problem, without_secrets
 from twins.documents.source import Finding, Source
@@ -36,7 +37,7 @@ def save_scenario(
     names must be one of the current version of that twin.
     """
     source, source_text = source_of(text, document, kind)
-    problems = [*scenario_problems(source), *name_problems(source, name)]
+    problems = [*scenario_problems(source), *name_problems(source, name), *_taken_name(source, actor)]
     if problems:
         raise DocumentError(without_secrets(problems, _secrets_around(source.value)))
     scenario = load_scenario(source)
@@ -51,6 +52,15 @@ def save_scenario(
         agent_name=scenario.agent,
         twin_name=scenario.twin,
     )
+
+
+def _taken_name(source: Source, actor: Any) -> list[Problem]:
+    """Nobody makes a version of a scenario that is hidden from them, not even by accident."""
+    metadata = source.value.get("metadata") if isinstance(source.value, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not sight_of(actor).hides(name):
+        return []
+    return [source.problem(Finding(("metadata", "name"), "is taken by a scenario that is held out"))]
 
 
 def scenario_problems(source: Source) -> list[Problem]:

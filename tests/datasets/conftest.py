@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.conftest import _uncounted, api  # noqa: F401 - fixtures
 from tests.running.conftest import _agents, compared, given, start  # noqa: F401 - fixtures
 
 

@@ -29,6 +29,8 @@ from evaluations.models import (
     PairedCase,
     Run,
     StateSnapshot,
+    SuiteCheck,
+    SuiteCheckCase,
     ToolCall,
 )
 from scenarios.models import Dataset, DatasetCase, DatasetVersion, Scenario, ScenarioVersion
@@ -74,6 +76,20 @@ def dataset_version(name: str = "suite", number: int = 1, **fields: Any) -> Data
     DatasetCase.objects.create(version=version, position=0, case_id="C-1", scenario_version=scenario)
     Dataset.objects.filter(pk=dataset.pk).update(current_version=version)
     return version
+
+
+def suite_check(**fields: Any) -> SuiteCheck:
+    """A check of one case by one control agent."""
+    version = fields.pop("dataset_version", None) or dataset_version()
+    check = SuiteCheck.objects.create(dataset_version=version, **fields)
+    SuiteCheckCase.objects.create(
+        check_run=check,
+        control="refuses-everything",
+        dataset_case=version.cases.get(),
+        twin_version=TwinVersion.objects.first() or twin_version(),
+        verdict="FAILED",
+    )
+    return check
 
 
 def dataset_use(of: Comparison | None = None, **fields: Any) -> DatasetUse:

@@ -26,6 +26,7 @@ MIGRATIONS = (
     "scenarios.migrations.0003_datasets",
     "evaluations.migrations.0005_dataset_uses",
     "evaluations.migrations.0009_judging",
+    "evaluations.migrations.0010_suite_checks",
 )
 GUARDS: list[Frozen] = [guard for name in MIGRATIONS for guard in importlib.import_module(name).GUARDS]
 
@@ -40,6 +41,8 @@ WRITTEN_ONCE = [
     ("scenarios_datasetversion", factories.dataset_version, "purpose"),
     ("scenarios_datasetcase", lambda: factories.dataset_version().cases.get(), "case_id"),
     ("scenarios_datasetcase", lambda: factories.dataset_version().cases.get(), "why"),
+    ("evaluations_suitecheckcase", lambda: factories.suite_check().cases.get(), "control"),
+    ("evaluations_suitecheckcase", lambda: factories.suite_check().cases.get(), "reason"),
     ("evaluations_agentversion", factories.agent_version, "version"),
     ("evaluations_agentversion", factories.agent_version, "document"),
     ("evaluations_statesnapshot", lambda: factories.pair().initial_state, "state"),
@@ -90,7 +93,7 @@ def test_update_is_refused(table, row, column) -> None:
     assert value(table, column) == before
 
 
-NOT_ONLY_TEXT = {"evaluations_case", "evaluations_datasetuse"}
+NOT_ONLY_TEXT = {"evaluations_case", "evaluations_datasetuse", "evaluations_suitecheck"}
 
 
 @pytest.mark.parametrize("table", sorted({table for table, _, _ in WRITTEN_ONCE} | NOT_ONLY_TEXT))
@@ -99,6 +102,7 @@ def test_delete_is_refused(table) -> None:
     factories.label(factories.completed_calibration().results.get().example)
     factories.gate_override()
     factories.dataset_use()
+    factories.suite_check()
     factories.judge_verdict()
     with pytest.raises(IntegrityError, match=table):
         execute(f'DELETE FROM "{table}"')

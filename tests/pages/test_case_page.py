@@ -674,10 +674,10 @@ def test_the_page_asks_the_database_as_often_for_a_long_case_as_for_a_short_one(
     with CaptureQueriesContext(connection) as many:
         shown(viewer, page_of(long))
 
-    assert len(few) == len(many) == 18
+    assert len(few) == len(many) == 19
 
 
-@pytest.mark.parametrize(("target", "query", "expected"), [("step-2", "step=2", 13), ("check-1", "", 11)])
+@pytest.mark.parametrize(("target", "query", "expected"), [("step-2", "step=2", 14), ("check-1", "", 12)])
 def test_a_part_asks_for_its_own_data_alone(viewer: Client, target: str, query: str, expected: int) -> None:
     pair = double_refund()
     shown(viewer, page_of(pair))

@@ -220,10 +220,10 @@ def test_the_number_of_queries_does_not_follow_the_number_of_cases(
     headers = HTMX if fragment else {}
     for comparison in (small, large):
         page(viewer, comparison, **headers)  # pins and totals are read once per process
-    # Session, account, rights (2) and the comparison; counts, page, sides and failing checks of the cases;
-    # the checks of the filter. The whole page adds the labels, how many trials were run again, what the gate
-    # decided, and who judged.
-    expected = 10 if fragment else 14
+    # Session, account, rights (2), what is held out and the comparison; counts, page, sides and failing
+    # checks of the cases; the checks of the filter. The whole page adds the labels, how many trials were run
+    # again, what the gate decided, and who judged.
+    expected = 11 if fragment else 15
     for comparison in (small, large):
         with django_assert_num_queries(expected):
             page(viewer, comparison, **headers)

@@ -413,7 +413,7 @@ def test_the_number_of_queries_does_not_grow(viewer: Client, shop: None) -> None
     many = [queries(viewer, path) for path in paths]
 
     assert few == many
-    assert max(many) <= 14
+    assert max(many) <= 15
 
 
 # -------------------------------------------------------------------- the catalogue
