@@ -26,7 +26,7 @@ MIGRATIONS = (
     "scenarios.migrations.0003_datasets",
     "evaluations.migrations.0005_dataset_uses",
     "evaluations.migrations.0009_judging",
-    "evaluations.migrations.0010_suite_checks",
+    "evaluations.migrations.0012_suite_checks",
 )
 GUARDS: list[Frozen] = [guard for name in MIGRATIONS for guard in importlib.import_module(name).GUARDS]
 
@@ -41,7 +41,6 @@ WRITTEN_ONCE = [
     ("scenarios_datasetversion", factories.dataset_version, "purpose"),
     ("scenarios_datasetcase", lambda: factories.dataset_version().cases.get(), "case_id"),
     ("scenarios_datasetcase", lambda: factories.dataset_version().cases.get(), "why"),
-    ("evaluations_suitecheckcase", lambda: factories.suite_check().cases.get(), "control"),
     ("evaluations_suitecheckcase", lambda: factories.suite_check().cases.get(), "reason"),
     ("evaluations_agentversion", factories.agent_version, "version"),
     ("evaluations_agentversion", factories.agent_version, "document"),
@@ -101,8 +100,7 @@ def test_delete_is_refused(table) -> None:
     factories.finished_case()
     factories.label(factories.completed_calibration().results.get().example)
     factories.gate_override()
-    factories.dataset_use()
-    factories.suite_check()
+    factories.suite_check(dataset_version=factories.dataset_use().dataset_version)
     factories.judge_verdict()
     with pytest.raises(IntegrityError, match=table):
         execute(f'DELETE FROM "{table}"')
