@@ -65,9 +65,13 @@ class VerdictQuery(ListQuery):
     session = serializers.IntegerField(
         min_value=1, max_value=_INT64, required=False, help_text="Of this manual session alone."
     )
-    status = serializers.ChoiceField(choices=ResultStatus.values, required=False)
-    error = serializers.ChoiceField(choices=JUDGE_ERROR_KINDS, required=False)
-    criterion = serializers.CharField(max_length=200, required=False)
+    status = serializers.ChoiceField(
+        choices=ResultStatus.values, required=False, help_text="With this status alone, as measured."
+    )
+    error = serializers.ChoiceField(
+        choices=JUDGE_ERROR_KINDS, required=False, help_text="Without a verdict for this reason."
+    )
+    criterion = serializers.CharField(max_length=200, required=False, help_text="On this criterion alone.")
 
 
 VerdictList = list_of("VerdictList", VerdictShape)
