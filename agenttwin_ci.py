@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Compare two versions of an agent on an AgentTwin server and let the exit status decide a build.
+"""Compare versions of an agent on an AgentTwin server, or ask its release gate, and let the exit status
+decide a build.
 
     export AGENTTWIN_URL=https://agenttwin.example.com AGENTTWIN_TOKEN=...
     python3 agenttwin_ci.py compare my-agent --baseline 1.2.4 --candidate 1.3.0
+    python3 agenttwin_ci.py gate my-agent --baseline 1.2.4 --candidate 1.3.0 --dataset my-suite@3
 
-Exit status: 0 nothing new fails; 3 a new critical failure, a regression or an incomplete case;
-4 it could not be run (unreachable, bad credential, timeout, cancelled); 2 wrong arguments, unknown
-names among them.
+Exit status of compare: 0 nothing new fails; 3 a new critical failure, a regression or an incomplete
+case; 4 it could not be run (unreachable, bad credential, timeout, cancelled); 2 wrong arguments,
+unknown names among them.
+
+Exit status of gate: 0 PASS, or overridden by a person; 2 WARN; 3 BLOCK; 4 could not decide, wrong
+arguments included: 2 is a warning there, and a misspelt option must not read as one.
 
 One file, standard library only, Python 3.9 or later: copy it or fetch it from the server
 (/ci/agenttwin_ci.py).
@@ -37,8 +42,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-VERSION = "1"
+VERSION = "2"
 PASSED, WRONG_ARGUMENTS, BLOCKED, NOT_RUN = 0, 2, 3, 4
+WARNED = 2
+# How the server says a decision reads now; anything else is none.
+GATE_STATUSES = {"PASS": PASSED, "WARN": WARNED, "BLOCK": BLOCKED}
+OVERRIDDEN = re.compile("OVERRIDDEN \\(originally (WARN|BLOCK)\\)")
 FORMATS = ("text", "json", "junit", "markdown")
 
 # Delays before another try of a request that met a transient failure: three quarters of a minute in all.
@@ -52,6 +61,7 @@ CANCEL_SECONDS = 5.0
 _SHORTEST_TOKEN = 8
 MOST_ANSWER_BYTES = 128 * 1024 * 1024
 
+REPORTS_INDEX = "index.json"
 BAD_CLASSES = ("NEW_CRITICAL_FAILURE", "REGRESSED", "INCOMPLETE")
 OPEN_STATES = ("QUEUED", "RUNNING")
 # What one attempt of one job is called where; another attempt ("re-run") is to compare again.
@@ -89,15 +99,18 @@ class Failure(Exception):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command and return its exit status; never raises but for wrong arguments (SystemExit 2)."""
+    """Run the command and return its exit status; never raises but for wrong arguments (SystemExit 2, of
+    the gate 4)."""
     console = Console(os.environ.get("AGENTTWIN_TOKEN", "").strip())
+    options = argparse.Namespace(command="")
     try:
-        options = _parser().parse_args(arguments)
-        return compare(options, console)
+        options = _options(arguments)
+        return gate(options, console) if options.command == "gate" else compare(options, console)
     except Failure as failure:
         for line in str(failure).split("\n"):
             console.say(f"agenttwin_ci: {line}")
-        return failure.status
+        # What compare tells apart is one thing to a gate: it could not decide.
+        return NOT_RUN if options.command == "gate" else failure.status
     except KeyboardInterrupt:
         console.say("agenttwin_ci: interrupted")
         return NOT_RUN
@@ -106,24 +119,59 @@ def main(arguments: list[str] | None = None) -> int:
         return NOT_RUN
 
 
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    """The arguments of a command; each command ends with a status of its own for wrong ones."""
+    options, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    # A misspelt command could have been the gate's, whose status for wrong arguments nobody misreads.
+    parser = _GateParser(
         prog="agenttwin_ci.py", description=__doc__, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"agenttwin_ci {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    command = commands.add_parser(
-        "compare", help="compare two versions of an agent", allow_abbrev=False, epilog=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    command = _command(commands, "compare", "compare two versions of an agent", argparse.ArgumentParser)
     add = command.add_argument
-    add("agent", metavar="AGENT", help="name of a registered agent")
     add("--baseline", required=True, metavar="VERSION", help="the version to measure against")
-    add("--candidate", required=True, metavar="VERSION", help="the version to judge")
     add("--scenario", action="append", default=[], metavar="NAME", help="run this; may be repeated")
     add("--tag", action="append", default=[], metavar="TAG", help="run all with this; may be repeated")
     add("--dataset", metavar="NAME[@VERSION]", help="the scenarios of a dataset")
+    command = _command(commands, "gate", "ask whether a version may be released", _GateParser)
+    add = command.add_argument
+    add("--baseline", metavar="VERSION", help="the version in use (without one: try the candidate alone)")
+    add("--dataset", required=True, metavar="NAME[@VERSION]", help="the frozen suite")
+    add("--policy", metavar="NAME", help="the gate policy (default)")
+    add("--reports", metavar="FOLDER", help="write one JSON report for each trial of each case there")
+    return parser
+
+
+class _GateParser(argparse.ArgumentParser):
+    """Wrong arguments could not be decided on: status 4, because 2 is a warning of the gate."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(NOT_RUN, f"{self.prog}: error: {message}\n")
+
+
+def _command(commands: Any, name: str, told: str, kind: type[argparse.ArgumentParser]) -> Any:
+    """The parser of a command with what all of them take."""
+    command = commands.add_parser(
+        name,
+        help=told,
+        allow_abbrev=False,
+        epilog=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.__class__ = kind
+    command.set_defaults(parser=command)
+    add = command.add_argument
+    add("agent", metavar="AGENT", help="name of a registered agent")
+    add("--candidate", required=True, metavar="VERSION", help="the version to judge")
     add("--trials", type=_count, metavar="N", help="trials of each scenario (its own number)")
     add("--seed", type=int, default=0, metavar="N", help="seed of the run (0)")
     add("--timeout", type=_seconds, default=1800.0, metavar="S", help="seconds for all of it (1800)")
@@ -131,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--format", choices=FORMATS, default="text", help="of the report (text)")
     add("--output", metavar="FILE", help="write the report there, and the text report to standard output")
     add("--allow-http", action="store_true", help=_HTTP_HELP)
-    return parser
+    return command
 
 
 def _count(text: str) -> int:
@@ -159,6 +207,60 @@ def _key(text: str) -> str:
 def compare(options: argparse.Namespace, console: Console) -> int:
     """Start or find the comparison, wait for its end, print what it found; the exit status."""
     output = _prepared_output(options.output)
+    server, comparison = _compared(options, console)
+    comparison_id = _id_of(comparison)
+    verdict = exit_status(comparison)
+    try:
+        console.report(*_reports(server, f"comparisons/{comparison_id}", options.format, output))
+    except (Failure, OSError) as problem:
+        console.say(f"agenttwin_ci: the report of comparison {comparison_id} is missing: {problem}")
+        return verdict or NOT_RUN
+    if verdict == NOT_RUN:
+        raise Failure(NOT_RUN, _unended(comparison))
+    return verdict
+
+
+def gate(options: argparse.Namespace, console: Console) -> int:
+    """Run the frozen suite, have the gate decide on it, print why; the exit status."""
+    output, folder = _prepared_output(options.output), _prepared_folder(options.reports)
+    server, comparison = _compared(options, console)
+    if comparison.get("state") not in ("COMPLETED", "INCOMPLETE"):
+        raise Failure(NOT_RUN, _unended(comparison))
+    # The suite has been run: that it is decided on is worth waiting for even if the time is just up.
+    server.deadline = max(server.deadline, time.monotonic() + REQUEST_SECONDS)
+    asked = {"comparison": _id_of(comparison), **({"policy": options.policy} if options.policy else {})}
+    _, decision = server.post("gate/decisions/", asked, accept=(201,))
+    decision_id = _id_of(decision)
+    console.say(f"gate decision {decision_id}: {decision.get('reads')}: {_page_of(decision)}")
+    status = gate_status(decision)
+    try:
+        report = server.get(f"gate/decisions/{decision_id}/report/?as=json")
+        if report.get("verified") is not True or report.get("exit_status") != status:
+            raise Failure(NOT_RUN, f"gate decision {decision_id} does not verify")
+        console.report(*_reports(server, f"gate/decisions/{decision_id}", options.format, output))
+        if folder is not None:
+            _write_case_reports(server, decision_id, folder, console)
+    except (Failure, OSError) as problem:
+        console.say(f"agenttwin_ci: the report of gate decision {decision_id} is missing: {problem}")
+        # What blocks still blocks; nothing that was not read whole is a pass.
+        return status if status == BLOCKED else NOT_RUN
+    return status
+
+
+def gate_status(decision: Mapping[str, Any]) -> int:
+    """What a decision means to a build, by how it reads now. Failure 4 for what is none."""
+    reads, outcome = decision.get("reads"), decision.get("outcome")
+    if isinstance(reads, str):
+        covered = OVERRIDDEN.fullmatch(reads)
+        if covered is not None and covered[1] == outcome:
+            return PASSED
+        if reads == outcome and reads in GATE_STATUSES:
+            return GATE_STATUSES[reads]
+    raise Failure(NOT_RUN, f"the server's answer is no decision of a gate: {_NOT_OURS}")
+
+
+def _compared(options: argparse.Namespace, console: Console) -> tuple[Server, dict[str, Any]]:
+    """Start or find the comparison and wait for its end."""
     deadline = time.monotonic() + options.timeout
     server = Server.from_environment(
         os.environ, deadline=deadline, allow_http=options.allow_http, say=console.say
@@ -174,21 +276,16 @@ def compare(options: argparse.Namespace, console: Console) -> int:
     page = _page_of(comparison)
     console.say(f"comparison {comparison_id} {'started' if status == 201 else 'found'}: {page}")
     try:
-        comparison = _wait(server, comparison, console, key)
+        return server, _wait(server, comparison, console, key)
     except KeyboardInterrupt:
         # One that was there before may be waited for by somebody else.
         what = _cancelled(server, comparison_id) if status == 201 else "was not ours to cancel"
         raise Failure(NOT_RUN, f"interrupted; comparison {comparison_id} {what}") from None
-    verdict = exit_status(comparison)
-    try:
-        console.report(*_reports(server, comparison_id, options.format, output))
-    except (Failure, OSError) as problem:
-        console.say(f"agenttwin_ci: the report of comparison {comparison_id} is missing: {problem}")
-        return verdict or NOT_RUN
-    if verdict == NOT_RUN:
-        reason = comparison.get("reason") or "no reason given"
-        raise Failure(NOT_RUN, f"comparison {comparison_id} is {comparison.get('state')}: {reason}")
-    return verdict
+
+
+def _unended(comparison: Mapping[str, Any]) -> str:
+    reason = comparison.get("reason") or "no reason given"
+    return f"comparison {_id_of(comparison)} is {comparison.get('state')}: {reason}"
 
 
 def exit_status(comparison: Mapping[str, Any]) -> int:
@@ -219,8 +316,8 @@ def derived_key(request: Mapping[str, Any], environment: Mapping[str, str]) -> s
 
 def _request(options: argparse.Namespace) -> dict[str, Any]:
     asked = {
-        "scenarios": options.scenario,
-        "tags": options.tag,
+        "scenarios": getattr(options, "scenario", []),
+        "tags": getattr(options, "tag", []),
         "dataset": options.dataset,
         "trials": options.trials,
     }
@@ -263,13 +360,11 @@ def _cancelled(server: Server, comparison_id: int) -> str:
     return "is cancelled"
 
 
-def _reports(
-    server: Server, comparison_id: int, chosen: str, output: Path | None
-) -> tuple[str, Path | None, str]:
+def _reports(server: Server, of: str, chosen: str, output: Path | None) -> tuple[str, Path | None, str]:
     """The text for the standard output, and what to write where."""
-    # The comparison has ended: what it found is worth fetching even if the time is just up.
+    # It has ended: what was found is worth fetching even if the time is just up.
     server.deadline = max(server.deadline, time.monotonic() + REQUEST_SECONDS)
-    address = f"comparisons/{comparison_id}/report/?as="
+    address = f"{of}/report/?as="
     if output is None:
         return _checked(chosen, server.text(address + chosen)), None, ""
     written = _checked(chosen, server.text(address + chosen))
@@ -305,6 +400,58 @@ def _prepared_output(name: str | None) -> Path | None:
     except OSError as problem:
         raise Failure(WRONG_ARGUMENTS, f"--output: {name!r} cannot be written: {problem.strerror}") from None
     return path
+
+
+def _prepared_folder(name: str | None) -> Path | None:
+    """The folder of --reports, refused now when it holds other files. Those of an earlier run are removed."""
+    if name is None:
+        return None
+    path = Path(name)
+    index = path / REPORTS_INDEX
+    if not name or path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise Failure(WRONG_ARGUMENTS, f"--reports: {name!r} is no folder")
+    if path.is_dir() and any(path.iterdir()) and not index.is_file():
+        raise Failure(WRONG_ARGUMENTS, f"--reports: {name!r} holds other files")
+    try:
+        path.mkdir(exist_ok=True)
+        for old in _named_in(index):
+            with contextlib.suppress(FileNotFoundError):
+                (path / old).unlink()
+    except OSError as problem:
+        raise Failure(WRONG_ARGUMENTS, f"--reports: {name!r}: {problem.strerror}") from None
+    return path
+
+
+def _named_in(index: Path) -> list[str]:
+    """The files that the index of an earlier run names, and the index."""
+    try:
+        names = [one["file"] for one in json.loads(index.read_text("utf-8"))["reports"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [REPORTS_INDEX, *(name for name in names if isinstance(name, str) and Path(name).name == name)]
+
+
+def _write_case_reports(server: Server, decision_id: int, folder: Path, console: Console) -> None:
+    """One file for each trial, and an index of them."""
+    address, index = f"gate/decisions/{decision_id}/cases/?limit=50", []
+    while address:
+        page = server.get(address)
+        results = page.get("results")
+        for report in results if isinstance(results, list) else []:
+            stem = re.sub("[^A-Za-z0-9._-]+", "-", str(report["case_id"]))
+            name = f"{stem}.json" if report["trial"] == 1 else f"{stem}.trial-{report['trial']}.json"
+            console.write(folder / name, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+            told = ("case_id", "scenario", "trial", "verdict", "passed", "reason")
+            index.append({"file": name, **{key: report.get(key) for key in told}})
+        address = _next_of(page)
+    head = {"decision": decision_id, "reports": index}
+    console.write(folder / REPORTS_INDEX, json.dumps(head, indent=2, ensure_ascii=False) + "\n")
+
+
+def _next_of(page: Mapping[str, Any]) -> str:
+    """The address of the next page below the API of this server; "" at the end."""
+    following = page.get("next")
+    return following.partition("/api/v1/")[2] if isinstance(following, str) else ""
 
 
 def _interrupt(number: int, frame: Any) -> NoReturn:
@@ -564,9 +711,13 @@ class Console:
     def report(self, text: str, path: Path | None, written: str) -> None:
         """Print the report, write the other one. OSError where that fails, but not for a closed pipe."""
         if path is not None:
-            with path.open("w", encoding="utf-8", newline="") as file:
-                file.write(self._redacted(written))
+            self.write(path, written)
         _write(sys.stdout, self._redacted(text), is_needed=True)
+
+    def write(self, path: Path, text: str) -> None:
+        """Write a file without the token in it."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.write(self._redacted(text))
 
     @contextlib.contextmanager
     def progress(self) -> Any:

@@ -71,7 +71,9 @@ _FIELD_NAMES = {"seen_review_id": "seen_review", "assignee": "assigned_to", "for
 # How a refused request for a comparison tells which part it means.
 _MEANT = (
     (re.compile(r"(agent|baseline|candidate|trials|seed|name|rubric|label|example): "), None),
-    (re.compile(r"key: "), "Idempotency-Key"),
+    (re.compile(r"(reason|ticket|expires_at|decision): "), None),
+    (re.compile(r"(?:key|form_token): "), "Idempotency-Key"),
+    (re.compile(r"unknown policy "), "policy"),
     (re.compile(r"(?:unknown )?dataset "), "dataset"),
     (re.compile(r"unknown agent "), "agent"),
     (re.compile(r"tag(?:: | )"), "tags"),

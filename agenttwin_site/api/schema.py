@@ -144,6 +144,7 @@ _NAMES = {
     "agents": "support-refund-agent",
     "criteria": "refund-handover",
     "datasets": "refund-regression-suite",
+    "gate": "default",
 }
 _ADDRESSED: dict[str, tuple[str, dict[str, Any], Any]] = {
     "id": ("The number of the row.", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, 1),

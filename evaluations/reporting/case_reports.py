@@ -38,10 +38,13 @@ _ANSWER_CHARACTERS = 20_000
 _REFUSED = ("denied", "invalid", "unknown_tool", "not_found")
 
 
-def case_reports(comparison: Comparison, pairs: Sequence[int] | None = None) -> Iterator[dict[str, Any]]:
+def case_reports(
+    comparison: Comparison, pairs: Sequence[int] | None = None, *, with_case: bool = False
+) -> Iterator[dict[str, Any]]:
     """The reports of the candidate's trials in the order planned; a fixed number of queries for each 50.
 
-    `pairs` restricts them to these. Planted secrets are redacted, as in everything that leaves the site.
+    `pairs` restricts them to these; `with_case` adds the number of the paired case as "case". Planted secrets
+    are redacted, as in everything that leaves the site.
     """
     ids = {}
     if comparison.dataset_version_id is not None:
@@ -52,7 +55,9 @@ def case_reports(comparison: Comparison, pairs: Sequence[int] | None = None) -> 
         wanted = wanted.filter(pk__in=pairs)
     keys = list(wanted.values_list("pk", flat=True))
     for start in range(0, len(keys), _AT_ONCE):
-        yield from _chunk(comparison, keys[start : start + _AT_ONCE], ids)
+        chunk = keys[start : start + _AT_ONCE]
+        for key, report in zip(chunk, _chunk(comparison, chunk, ids), strict=True):
+            yield {"case": key, **report} if with_case else report
 
 
 def _chunk(
