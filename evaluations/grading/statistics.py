@@ -310,9 +310,9 @@ def rate_words(figure: float | None) -> str:
     percent = figure * 100
     whole = round(percent)
     if whole == 100 and figure < 1:
-        return f"{min(percent, 99.9):.1f}%" if percent <= 99.9 else "over 99.9%"
+        return f"{min(percent, 99.9):.1f}%" if percent <= 99.9 else ">99.9%"
     if whole == 0 and figure > 0:
-        return f"{percent:.1f}%" if percent >= 0.1 else "under 0.1%"
+        return f"{percent:.1f}%" if percent >= 0.1 else "<0.1%"
     return f"{whole}%"
 
 

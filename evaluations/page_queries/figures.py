@@ -166,9 +166,22 @@ def check_rows(comparison_id: int, checks: Iterable[CheckStatistics]) -> list[Ch
 
 
 def task_check_rows(statistics: ComparisonStatistics, task: TaskStatistics) -> list[CheckRow]:
-    """Every check of one task, in the order of their ids."""
-    own = (check for check in statistics.checks if check.scenario_version_id == task.scenario_version_id)
-    return [_check_row(statistics.comparison_id, check) for check in own]
+    """The checks of one task that failed in some trial, in the order of their ids."""
+    return [
+        _check_row(statistics.comparison_id, check)
+        for check in _checks_of(statistics, task)
+        if check.baseline[1] or check.candidate[1]
+    ]
+
+
+def never_failing(statistics: ComparisonStatistics, task: TaskStatistics) -> int:
+    """How many checks of one task are not among `task_check_rows`."""
+    return len(_checks_of(statistics, task)) - len(task_check_rows(statistics, task))
+
+
+def _checks_of(statistics: ComparisonStatistics, task: TaskStatistics) -> list[CheckStatistics]:
+    version = task.scenario_version_id
+    return [check for check in statistics.checks if check.scenario_version_id == version]
 
 
 def _check_row(comparison_id: int, check: CheckStatistics) -> CheckRow:

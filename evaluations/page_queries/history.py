@@ -25,7 +25,7 @@ class HistorySide:
 
     @property
     def words(self) -> str:
-        """The pass rate with its interval."""
+        """`70% (40% to 89%)`, the pass rate with its interval."""
         interval = self.trials.interval
         if interval is None:
             return rate_words(None)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from evaluations.models import PairedCase
+from evaluations.services.effective import set_effective_status
 from evaluations.services.waiting import run_here
 from tests.running import documents
 
@@ -101,3 +105,51 @@ def test_who_may_not_start_comparisons_runs_nothing_again(api: Any, flaky: Any) 
         answer = api(scopes, role=role, name=f"{scopes}-{role}").post(f"comparisons/{flaky.pk}/rerun/")
         assert answer.status_code == 403
     assert not PairedCase.objects.replaced().exists()
+
+
+def test_a_candidate_tried_alone_has_figures_of_its_own(api: Any, given: Any, compared: Any) -> None:
+    given(candidate=documents.GOOD)
+    comparison = compared(baseline=None, trials=4)
+    client = api("read")
+    body = client.get(f"comparisons/{comparison.pk}/statistics/").body
+    assert list(body["suite"]) == ["candidate"]
+    (task,) = body["tasks"]
+    assert ("baseline" in task, task["paired"], task["candidate"]["c"]) == (False, None, 4)
+    assert (body["checks"], body["unequal"]) == ([], [])
+    text = client.get(f"comparisons/{comparison.pk}/report/?as=text").content.decode()
+    assert "mean over tasks  candidate  100%, pass@3 100%, pass^3 100%" in text
+    assert "both sides" not in text
+    pages = Client()
+    pages.force_login(User.objects.get(username="ci"))
+    for address in (
+        "",
+        "cases/refund/?trial=2",
+        "statistics/",
+        "statistics/refund/",
+        "statistics/pass-hat-k.svg",
+    ):
+        answer = pages.get(f"/comparisons/{comparison.pk}/{address}")
+        assert answer.status_code == 200
+        assert b"only the baseline" not in answer.content
+
+
+def test_an_error_beside_a_failure_counts_as_a_failure_everywhere(
+    api: Any, given: Any, compared: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # TRAPS 2: the candidate's first trial has both a check that could not be evaluated and one that failed.
+    given(candidate=documents.GOOD)
+    comparison = compared(trials=2)
+    case = comparison.pairs.get(trial=1).cases.get(run__side="CANDIDATE")
+    for name, status in (("once", "FAIL"), ("no-retry", "ERROR")):
+        set_effective_status(result=case.results.get(expectation_id=name), status=status)
+    client = api("read")
+    listed = client.get(f"comparisons/{comparison.pk}/cases/?class=NEW_CRITICAL_FAILURE").body["results"]
+    assert [(one["trial"], one["candidate"]["verdict"]) for one in listed] == [(1, "FAILED")]
+    assert client.get(f"cases/{listed[0]['id']}/").body["candidate"]["verdict"] == "FAILED"
+    (task,) = client.get(f"comparisons/{comparison.pk}/statistics/").body["tasks"]
+    assert (task["candidate"]["c"], task["candidate"]["failed"], task["candidate"]["errored"]) == (1, 1, 0)
+    junit = ET.fromstring(client.get(f"comparisons/{comparison.pk}/report/?as=junit").content)
+    assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("2", "1", "0")
+    summary = client.get(f"comparisons/{comparison.pk}/").body["summary"]
+    assert (summary["NEW_CRITICAL_FAILURE"], summary["INCOMPLETE"]) == (1, 0)
+    assert not PairedCase.objects.worth_running_again().exists()

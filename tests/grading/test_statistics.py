@@ -371,9 +371,9 @@ def test_every_trial_needs_an_entry() -> None:
         (119 / 120, "99%"),
         (35 / 120, "29%"),
         (0.997, "99.7%"),
-        (0.99999, "over 99.9%"),
+        (0.99999, ">99.9%"),
         (0.004, "0.4%"),
-        (0.0001, "under 0.1%"),
+        (0.0001, "<0.1%"),
     ],
 )
 def test_a_rate_is_0_or_100_percent_only_where_it_is(figure: float | None, words: str) -> None:

@@ -283,8 +283,8 @@ def test_one_task_has_its_figures_checks_and_history(viewer: Client, comparison:
     tried(later, "refund", "PP", "FF")
     text = words(shown(viewer, f"/comparisons/{later.pk}/statistics/refund/"))
     assert f"# {later.pk}" in text or f"#{later.pk}" in text
-    assert "candidate 1.3.0 2 of 4 50% (15% to 85%)" in text
-    assert "candidate 1.3.0 1 of 2 50% (9% to 91%)" in text
+    assert "1.2.4 4 of 4 100% (51% to 100%) 1.3.0 2 of 4 50% (15% to 85%)" in text
+    assert "this one" in text
     assert "paid ● critical 1 of 2 1 of 2 none" in text
 
 
