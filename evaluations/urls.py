@@ -24,6 +24,7 @@ urlpatterns = [
     path("datasets/<str:name>/cases/", datasets.dataset_cases, name="dataset_cases"),
     path("datasets/<str:name>/uses/", datasets.dataset_uses, name="dataset_uses"),
     path("datasets/<str:name>/text/", datasets.dataset_text, name="dataset_text"),
+    path("datasets/<str:name>/check/", datasets.dataset_check, name="dataset_check"),
     path("comparisons/", comparisons.comparison_list, name="comparison_list"),
     path("comparisons/start/", starting.comparison_start, name="comparison_start"),
     path("comparisons/<int:pk>/", comparisons.comparison_detail, name="comparison"),

@@ -13,6 +13,7 @@ from evaluations.api import (
     gate,
     gate_policies,
     sessions,
+    suites,
     trials,
     verdicts,
 )
@@ -29,6 +30,7 @@ urlpatterns = [
     *scenarios.urlpatterns,
     *agents.urlpatterns,
     *datasets.urlpatterns,
+    *suites.urlpatterns,
     *comparisons.urlpatterns,
     *cases.urlpatterns,
     *trials.urlpatterns,

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from agenttwin_site.api.lists import Strict, list_of
+from evaluations.models import Verdict
 from scenarios.models import Purpose, Severity
 from twins.document_api import NamedListQuery
 
@@ -52,6 +53,40 @@ class DatasetDocumentShape(DatasetVersionShape):
         allow_null=True, help_text="As it was saved; null for a holdout whose cases you may not see."
     )
     verified = serializers.BooleanField(help_text="Whether what is stored gives its SHA-256.")
+
+
+class ControlShape(serializers.Serializer):
+    """What became of one control agent in the cases of the suite."""
+
+    name = serializers.CharField()
+    does = serializers.CharField()
+    passed = serializers.IntegerField()
+    caught = serializers.IntegerField(help_text="Cases that it fails.")
+    undecided = serializers.IntegerField(help_text="Cases that only a judge could decide.")
+    flagged = serializers.BooleanField(help_text="No case catches it.")
+    missing = serializers.CharField(allow_null=True, help_text="The kind of case the suite lacks then.")
+
+
+class SuiteCheckShape(serializers.Serializer):
+    """One run of the control agents on a version of a dataset."""
+
+    id = serializers.IntegerField()
+    dataset = serializers.CharField()
+    version = serializers.IntegerField()
+    flagged = serializers.ListField(child=serializers.CharField())
+    controls = ControlShape(many=True)
+    created_at = serializers.DateTimeField()
+    created_by = serializers.CharField(allow_null=True)
+
+
+class SuiteCheckCaseShape(serializers.Serializer):
+    """What one control agent made of one case."""
+
+    case = serializers.CharField()
+    control = serializers.CharField()
+    verdict = serializers.ChoiceField(choices=Verdict.values, help_text="PASSED: the case does not catch it.")
+    failing = serializers.ListField(child=serializers.CharField(), help_text="Ids of the checks it fails.")
+    reason = serializers.CharField(allow_blank=True)
 
 
 class DatasetCaseShape(serializers.Serializer):
@@ -117,6 +152,8 @@ class DifferenceQuery(Strict):
 
 DatasetList = list_of("DatasetList", DatasetVersionShape)
 DatasetCaseList = list_of("DatasetCaseList", DatasetCaseShape)
+SuiteCheckList = list_of("SuiteCheckList", SuiteCheckShape)
+SuiteCheckCaseList = list_of("SuiteCheckCaseList", SuiteCheckCaseShape)
 DatasetUseList = list_of("DatasetUseList", DatasetUseShape)
 _AT = "https://twin.example/api/v1/datasets/refund-regression-suite/"
 EXAMPLE = {
@@ -160,6 +197,32 @@ CASE: dict[str, Any] = {
     "severity": "critical",
     "owner": "payments",
     "why": "One request is one refund; the timeout says nothing about whether it happened.",
+}
+SUITE_CHECK = {
+    "id": 3,
+    "dataset": "refund-regression-suite",
+    "version": 2,
+    "flagged": ["refuses-everything"],
+    "controls": [
+        {
+            "name": "refuses-everything",
+            "does": "calls no tool, says that it cannot help, and claims REFUSED",
+            "passed": 9,
+            "caught": 0,
+            "undecided": 0,
+            "flagged": True,
+            "missing": "no case in which acting is right: whoever refuses everything passes.",
+        }
+    ],
+    "created_at": "2026-11-29T20:15:00Z",
+    "created_by": "ann",
+}
+SUITE_CHECK_CASE = {
+    "case": "REF-TIMEOUT-01",
+    "control": "claims-success",
+    "verdict": "FAILED",
+    "failing": ["refunded-exactly-once"],
+    "reason": "orders.ORD-1001.refund_count: expected 1, got 0",
 }
 USE = {
     "comparison": 7,

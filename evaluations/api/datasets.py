@@ -159,7 +159,7 @@ class DatasetCases(ApiView):
     def get(self, request: Any, name: str, number: str) -> Response:
         query = read_query(request, ListQuery)
         version = found_version(name, number)
-        _refuse_hidden(request, version)
+        refuse_hidden(request, version)
         return listing(
             request,
             queries.cases_of_version(version),
@@ -218,7 +218,7 @@ class DatasetDifferences(ApiView):
         query = read_query(request, DifferenceQuery)
         versions = [found_version(name, str(query[side])) for side in ("from", "to")]
         for version in versions:
-            _refuse_hidden(request, version)
+            refuse_hidden(request, version)
         old, new = (
             queries.listed_cases(list(queries.cases_of_version(one).order_by("position"))) for one in versions
         )
@@ -256,7 +256,8 @@ def _dataset(name: str) -> Dataset:
     return found_version(name).dataset
 
 
-def _refuse_hidden(request: Any, version: DatasetVersion) -> None:
+def refuse_hidden(request: Any, version: DatasetVersion) -> None:
+    """PermissionDenied for the cases of a holdout that are hidden from this account."""
     if sight_of(request.user).hides_cases_of(version):
         raise PermissionDenied(HIDDEN)
 
@@ -318,13 +319,13 @@ def _listed_json(case: ListedCase) -> dict[str, Any]:
 
 
 _ONE = rf"^datasets/(?P<name>{NAME})/"
-_VERSION = rf"{_ONE}versions/(?P<number>{NUMBER})/"
+VERSION = rf"{_ONE}versions/(?P<number>{NUMBER})/"
 urlpatterns = [
     re_path(r"^datasets/$", Datasets.as_view(), name="datasets"),
     re_path(rf"{_ONE}$", OneDataset.as_view(), name="dataset"),
     re_path(rf"{_ONE}versions/$", DatasetVersions.as_view(), name="datasets_versions"),
     re_path(rf"{_ONE}difference/$", DatasetDifferences.as_view(), name="datasets_difference"),
-    re_path(rf"{_VERSION}$", OneDatasetVersion.as_view(), name="datasets_version"),
-    re_path(rf"{_VERSION}cases/$", DatasetCases.as_view(), name="datasets_cases"),
-    re_path(rf"{_VERSION}uses/$", DatasetUses.as_view(), name="datasets_uses"),
+    re_path(rf"{VERSION}$", OneDatasetVersion.as_view(), name="datasets_version"),
+    re_path(rf"{VERSION}cases/$", DatasetCases.as_view(), name="datasets_cases"),
+    re_path(rf"{VERSION}uses/$", DatasetUses.as_view(), name="datasets_uses"),
 ]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, QuerySet
 
-from evaluations.models import DatasetUse
+from evaluations.models import DatasetUse, SuiteCheck
 from scenarios.dataset_difference import ListedCase
 from scenarios.models import DatasetCase, DatasetVersion
 
@@ -34,6 +34,8 @@ class DatasetRow:
 
     version: DatasetVersion
     uses: UseCounts
+    # Control agents that the latest check flagged; None where it was never checked.
+    flagged: tuple[str, ...] | None = None
 
 
 def current_versions(*, agent: str = "", purpose: str = "") -> QuerySet[DatasetVersion]:
@@ -47,9 +49,20 @@ def current_versions(*, agent: str = "", purpose: str = "") -> QuerySet[DatasetV
 
 
 def dataset_rows(versions: Sequence[DatasetVersion]) -> list[DatasetRow]:
-    """The versions with their uses: one query."""
-    counts = use_counts([version.pk for version in versions])
-    return [DatasetRow(version, counts.get(version.pk, UseCounts())) for version in versions]
+    """The versions with their uses and their health: two queries."""
+    ids = [version.pk for version in versions]
+    counts, health = use_counts(ids), latest_flags(ids)
+    return [
+        DatasetRow(version, counts.get(version.pk, UseCounts()), health.get(version.pk))
+        for version in versions
+    ]
+
+
+def latest_flags(version_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """What the latest check of each version flagged: one query; unchecked ones are not among the answers."""
+    later = SuiteCheck.objects.filter(dataset_version=OuterRef("dataset_version"), pk__gt=OuterRef("pk"))
+    checks = SuiteCheck.objects.filter(~Exists(later), dataset_version__in=version_ids).order_by()
+    return {version: tuple(flagged) for version, flagged in checks.values_list("dataset_version", "flagged")}
 
 
 def use_counts(version_ids: Sequence[int]) -> dict[int, UseCounts]:

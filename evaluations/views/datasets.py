@@ -9,17 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from agenttwin_site.htmx import page_or_fragment, wants_fragment
+from agenttwin_site.htmx import page_or_fragment, redirect_after_post, wants_fragment
 from agenttwin_site.paging import keyset_page
+from evaluations.errors import RequestError
 from evaluations.models import Agent
 from evaluations.page_queries import datasets as queries
+from evaluations.page_queries.suites import suite_health
+from evaluations.services.suite_health import check_suite
 from scenarios.dataset_difference import DatasetDifference, dataset_difference
 from scenarios.holdouts import DETAILS, sight_of
 from scenarios.models import Dataset, DatasetVersion, Purpose
@@ -30,9 +34,12 @@ DATASETS_PER_PAGE = 50
 CASES_PER_PAGE = 50
 USES_SHOWN = 8
 USES_PER_PAGE = 50
+# More would keep a browser waiting; a command runs them.
+CASES_CHECKED_AT_ONCE = 1000
 _HIDDEN = f"The cases of a holdout are shown to those with the permission {DETAILS}."
 
 may_see = permission_required("scenarios.view_dataset", raise_exception=True)
+may_check = permission_required("evaluations.add_suitecheck", raise_exception=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +142,52 @@ def dataset_text(request: HttpRequest, name: str) -> HttpResponse:
     return document_pages.text_response(version, found.name, ())
 
 
-def _found(request: HttpRequest, name: str) -> tuple[Dataset, DatasetVersion]:
+@require_POST
+@may_check
+def dataset_check(request: HttpRequest, name: str) -> HttpResponse:
+    """POST `version`: run the control agents on it now, and show what they make of it."""
+    found, version = _found(request, name, request.POST)
+    problems: tuple[str, ...] = ()
+    if version.case_count > CASES_CHECKED_AT_ONCE:
+        problems = (f"More than {CASES_CHECKED_AT_ONCE} cases: manage.py check_suite {version} runs them.",)
+    else:
+        try:
+            check = check_suite(version, actor=request.user)
+            told = ", ".join(check.flagged)
+            said = f"{told} passes: the suite lacks a kind of case." if told else "No control agent passes."
+            messages.success(request, said)
+        except RequestError as refused:
+            problems = refused.problems
+    if not wants_fragment(request) and not problems:
+        address = reverse("evaluations:dataset", args=[found.name])
+        return redirect_after_post(request, f"{address}?version={version.number}#suite-health")
+    context = {
+        "dataset": found,
+        "version": version,
+        **_health_context(request, version),
+        "check_problems": problems,
+    }
+    if wants_fragment(request):
+        return render(request, "evaluations/_suite_health.html", context, status=422 if problems else 200)
+    page = {**_versions_context(request, found, version), **_page_context(request, found, version), **context}
+    return render(request, "evaluations/dataset_detail.html", page, status=422)
+
+
+def _health_context(request: HttpRequest, version: DatasetVersion) -> dict[str, Any]:
+    is_hidden = sight_of(request.user).hides_cases_of(version)
+    rows = queries.cases_of_version(version).order_by("position")
+    return {
+        "is_hidden": is_hidden,
+        "health": suite_health(version, [] if is_hidden else list(rows[:CASES_PER_PAGE])),
+        "may_check": request.user.has_perm("evaluations.add_suitecheck"),
+    }
+
+
+def _found(request: HttpRequest, name: str, query: QueryDict | None = None) -> tuple[Dataset, DatasetVersion]:
     found = Dataset.objects.with_current_version().filter(name=name.replace("\x00", "")).first()
     if found is None:
         raise Http404
-    version = document_pages.chosen_version(found, found.versions.all(), request.GET)
+    version = document_pages.chosen_version(found, found.versions.all(), query or request.GET)
     # `str(version)` names the dataset: it is at hand.
     version.dataset = found
     return found, version
@@ -186,16 +234,15 @@ def _compared(request: HttpRequest, found: Dataset) -> ComparedVersions | None:
 
 
 def _page_context(request: HttpRequest, found: Dataset, version: DatasetVersion) -> dict[str, Any]:
-    sight = sight_of(request.user)
-    is_hidden = sight.hides_cases_of(version)
+    is_hidden = sight_of(request.user).hides_cases_of(version)
     cases = list(queries.cases_of_version(version).order_by("position"))
     uses = queries.use_counts([version.pk])
     return {
         "is_current": version.pk == found.current_version_id,
         "is_verified": verifies(version, cases),
-        "is_hidden": is_hidden,
         "cases": [] if is_hidden else cases[:CASES_PER_PAGE],
         "uses": list(queries.uses_of(version).order_by("-pk")[:USES_SHOWN]),
+        **_health_context(request, version),
         "use_count": uses.get(version.pk, queries.UseCounts()),
         "edit_href": "" if is_hidden else document_pages.edit_href(request, found),
         "text": "" if is_hidden else version.source_text,
