@@ -57,6 +57,11 @@ class Sight:
 EVERYTHING = Sight(sees_all=True)
 
 
+def common_sight() -> Sight:
+    """What is everybody's: for what is taken out of a case and shown to others."""
+    return Sight(sees_all=False)
+
+
 def held_out_versions() -> dict[int, str]:
     """The versions of all scenarios that are held out, each with the scenario's name: one query."""
     cases = DatasetCase.objects.order_by()

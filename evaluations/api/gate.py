@@ -28,6 +28,7 @@ from agenttwin_site.api.schema import WRITES, operation
 from agenttwin_site.api.views import ApiView, created
 from evaluations.api import gate_shapes as shapes
 from evaluations.api.comparisons import ID, IgnoreAccept
+from evaluations.holdouts import seen
 from evaluations.models import Comparison, GateDecision, GateOutcome, GateOverride, PairedCase
 from evaluations.models.gate import NOTE_MIN_LENGTH, TICKET_LENGTH
 from evaluations.reporting.case_reports import case_reports
@@ -43,6 +44,7 @@ from evaluations.services.gate_overrides import (
     withdraw_override,
 )
 from evaluations.services.gate_policies import DEFAULT
+from scenarios.holdouts import sight_of
 
 _LARGEST = 2**63 - 1
 _READ = Access(("read", "run", "review"), "evaluations.view_gatedecision")
@@ -233,7 +235,9 @@ class DecisionCases(ApiView):
         dataset = comparison.dataset_version
         if dataset is not None and dataset.is_holdout and not request.user.has_perm(_HOLDOUTS):
             raise exceptions.PermissionDenied(f"You need a role with the permission {_HOLDOUTS}.")
-        rows = PairedCase.objects.counted().filter(comparison=comparison).only("pk")
+        rows = seen(PairedCase.objects.counted().filter(comparison=comparison), sight_of(request.user)).only(
+            "pk"
+        )
         page = page_of(request, rows, keys=("pk",), query=query)
         made = {
             report.pop("case"): report

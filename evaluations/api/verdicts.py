@@ -17,7 +17,8 @@ from evaluations.api.comparisons import ID
 from evaluations.api.judgements import JUDGEMENT, JudgementShape, judgement_json
 from evaluations.judges.interface import JUDGE_ERROR_KINDS
 from evaluations.models import JudgeVerdict, ResultStatus
-from evaluations.page_queries.verdicts import Judged, judged_rows, verdict_at
+from evaluations.page_queries.verdicts import Judged, judged_rows, verdict_at, verdicts_seen
+from scenarios.holdouts import sight_of
 
 _READ = Access(("read", "run", "review"), "evaluations.view_judgeverdict")
 _INT64 = 2**63 - 1
@@ -116,7 +117,7 @@ class Verdicts(ApiView):
     )
     def get(self, request: Any) -> Response:
         query = read_query(request, VerdictQuery)
-        rows = JudgeVerdict.objects.all()
+        rows = verdicts_seen(JudgeVerdict.objects.all(), sight_of(request.user))
         if "comparison" in query:
             rows = rows.filter(result__case__run__comparison=query["comparison"])
         if "session" in query:
@@ -139,7 +140,7 @@ class OneVerdict(ApiView):
     )
     def get(self, request: Any, pk: str) -> Response:
         read_query(request, NoQuery)
-        found = verdict_at(int(pk))
+        found = verdict_at(int(pk), sight_of(request.user))
         if found is None:
             raise Http404(f"There is no verdict {pk}.")
         row = found.verdict

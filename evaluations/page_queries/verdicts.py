@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from django.db.models import QuerySet
 
+from evaluations.holdouts import seen
 from evaluations.judges.interface import FAKE_LABEL, JudgeIdentity
 from evaluations.models import ExpectationResult, JudgeVerdict, ManualSession
 from evaluations.services.calibration import Standing, standing, standings
+from scenarios.holdouts import Sight
 
 _LARGEST_ID = 2**63 - 1
 _LONG = ("shown", "answered", "quotes")
@@ -61,11 +63,16 @@ def judged_session(session: ManualSession) -> dict[str, Judged]:
     return {one.verdict.expectation_id: one for one in _judged(session.judge_verdicts.all())}
 
 
-def verdict_at(pk: int) -> Judged | None:
-    """One verdict whole, with the case or session it is of: three queries."""
+def verdicts_seen(rows: QuerySet[JudgeVerdict], sight: Sight) -> QuerySet[JudgeVerdict]:
+    """The verdicts of cases and sessions this person may look into."""
+    return sight.of(seen(rows, sight, pair="result__case__pair"), "session__scenario_version")
+
+
+def verdict_at(pk: int, sight: Sight) -> Judged | None:
+    """One verdict whole, with the case or session it is of: three queries. None also for one that is hidden."""
     if pk > _LARGEST_ID:
         return None
-    found = JudgeVerdict.objects.filter(pk=pk).select_related(
+    found = verdicts_seen(JudgeVerdict.objects.filter(pk=pk), sight).select_related(
         "result__case__run", "result__case__pair__comparison", "session__scenario_version__scenario"
     )
     row = found.defer("result__case__answer", "result__case__metrics", "session__records").first()

@@ -12,6 +12,7 @@ from evaluations.gate.outcomes import COULD_NOT_DECIDE
 from evaluations.models import GateDecision
 from evaluations.services.gate import Verification, fired_in, is_stale, read_content, verification
 from evaluations.services.gate_overrides import Standing, standing_of
+from scenarios.holdouts import sight_of
 
 PASSED, FAILED, ERRORED, NOT_COUNTED = "passed", "failed", "errored", "not counted"
 
@@ -146,13 +147,20 @@ HIDDEN = "[holdout]"
 
 
 def as_seen(report: GateReport, person: Any) -> GateReport:
-    """The report for this person: of a holdout, those who may not look into it see rules and counts alone."""
-    if not report.is_holdout or person.has_perm("scenarios.view_holdout_details"):
+    """The report for this person: of a holdout, those who may not look into it see rules and counts alone.
+
+    Elsewhere the same goes for scenarios that are held out by now.
+    """
+    sight = sight_of(person)
+    if sight.sees_all:
         return report
+    if report.is_holdout:
+        fired = tuple(_nameless(one) for one in report.fired)
+        return replace(report, fired=fired, cases=tuple(map(_hidden, report.cases)))
     return replace(
         report,
-        fired=tuple(_nameless(one) for one in report.fired),
-        cases=tuple(map(_hidden, report.cases)),
+        fired=tuple(_nameless(one) if any(map(sight.hides, one.where)) else one for one in report.fired),
+        cases=tuple(_hidden(case) if sight.hides(case.scenario) else case for case in report.cases),
     )
 
 

@@ -14,11 +14,13 @@ from django.db.models import Max, QuerySet
 
 from agenttwin_site.events import governance
 from evaluations.errors import RequestError
+from evaluations.holdouts import seen
 from evaluations.judges.interface import DEFAULT_CRITERION
 from evaluations.judges.material import case_material
 from evaluations.judges.rendering import rubric_digest
 from evaluations.labelling import ExampleDraft, criterion_problem, read_examples, rubric_problem
 from evaluations.models import Criterion, CriterionVersion, Example, ExpectationResult
+from scenarios.holdouts import common_sight
 from scenarios.page_queries import hidden_secrets
 from scenarios.services import scenario_of
 from twins.documents.problems import DocumentError, Problem
@@ -142,10 +144,12 @@ def add_examples(
 
 
 def results_to_take() -> QuerySet[ExpectationResult]:
-    """Results with what `example_from_result` reads of their case loaded."""
-    return ExpectationResult.objects.select_related(
-        "case__pair__scenario_version", "case__pair__twin_version", "case__run"
-    )
+    """Results with what `example_from_result` reads of their case loaded.
+
+    None of a holdout, whoever asks: what becomes an example is read by everybody who looks at the criterion.
+    """
+    results = seen(ExpectationResult.objects.all(), common_sight(), pair="case__pair")
+    return results.select_related("case__pair__scenario_version", "case__pair__twin_version", "case__run")
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from evaluations.judges.interface import ANSWER, CUSTOMER_MESSAGE, TOOL_CALL
 from evaluations.models import JudgeVerdict
 from evaluations.page_queries.verdicts import verdict_at
+from scenarios.holdouts import sight_of
 
 may_see = permission_required(
     ["evaluations.view_case", "evaluations.view_judgeverdict"], raise_exception=True
@@ -22,7 +23,7 @@ _SOURCES = {ANSWER: "the reply", CUSTOMER_MESSAGE: "the customer’s message"}
 @may_see
 def judge_verdict(request: HttpRequest, pk: int) -> HttpResponse:
     """GET alone: a verdict is written once."""
-    found = verdict_at(pk)
+    found = verdict_at(pk, sight_of(request.user))
     if found is None:
         raise Http404
     verdict = found.verdict
