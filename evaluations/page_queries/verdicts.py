@@ -69,7 +69,7 @@ def verdicts_seen(rows: QuerySet[JudgeVerdict], sight: Sight) -> QuerySet[JudgeV
 
 
 def verdict_at(pk: int, sight: Sight) -> Judged | None:
-    """One verdict whole, with the case or session it is of: three queries. None also for one that is hidden."""
+    """One verdict whole, with the case or session it is of: three queries. None also for a hidden one."""
     if pk > _LARGEST_ID:
         return None
     found = verdicts_seen(JudgeVerdict.objects.filter(pk=pk), sight).select_related(
