@@ -146,8 +146,12 @@ class DatasetQuery(NamedListQuery):
 
 
 class DifferenceQuery(Strict):
-    locals()["from"] = serializers.IntegerField(min_value=1, max_value=999_999_999)
-    to = serializers.IntegerField(min_value=1, max_value=999_999_999)
+    locals()["from"] = serializers.IntegerField(
+        min_value=1, max_value=999_999_999, help_text="Number of the older version."
+    )
+    to = serializers.IntegerField(
+        min_value=1, max_value=999_999_999, help_text="Number of the newer version."
+    )
 
 
 DatasetList = list_of("DatasetList", DatasetVersionShape)

@@ -51,7 +51,7 @@ def test_without_a_number_the_current_version_is_taken_and_kept(given: Any, star
 
 
 def test_each_selection_is_counted_for_the_candidate(given: Any, start: Any, freeze: Any) -> None:
-    given(documents.scenario("a"))
+    given(documents.scenario("a"), documents.scenario("open"))
     version = freeze("a", purpose="holdout")
     comparison = start(dataset="suite")
     start(dataset="suite", key="k")

@@ -103,6 +103,7 @@ def values() -> dict[str, Any]:
         "queue <pk>": QueueEntry,
         "queue <entry_id>": QueueEntry,
         "results <result_id>": ExpectationResult,
+        "judges <result_id>": ExpectationResult,
         "audit <sequence>": AuditEntry,
     }
     return {

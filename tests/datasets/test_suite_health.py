@@ -194,7 +194,7 @@ def test_an_editor_checks_a_suite_from_its_page(given: Any, freeze: Any) -> None
     assert not SuiteCheck.objects.exists()
     answer = editor.post("/datasets/suite/check/", {"version": 1})
     assert (answer.status_code, answer.headers["Location"]) == (
-        302,
+        303,
         "/datasets/suite/?version=1#suite-health",
     )
     page = viewer.get("/datasets/suite/").content.decode()

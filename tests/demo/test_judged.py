@@ -69,9 +69,10 @@ def test_the_reports_say_who_judged_and_that_it_is_no_language_model(compared: C
 
     report = load_report(compared.pk)
     who = "deterministic-fake keyword-overlap-1, prompt 1 (not a language model)"
-    assert f"judge: {who}\n" in FORMATS["text"](report)
+    line = "judged by deterministic-fake keyword-overlap-1 (not a language model): "
+    assert line in FORMATS["text"](report)
     assert "says-what-happened SEMANTIC_FAIL (judged by deterministic-fake)" in FORMATS["text"](report)
-    assert f'<property name="judge" value="{who}" />' in FORMATS["junit"](report)
+    assert f'<property name="judge" value="{line}' in FORMATS["junit"](report)
     assert f"FAIL says-what-happened SEMANTIC_FAIL [judged by {who}]" in FORMATS["junit"](report)
     assert "not a language model" in render_markdown(report)
     cases = {case["scenario"]: case for case in json.loads(FORMATS["json"](report))["cases"]}

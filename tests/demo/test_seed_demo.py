@@ -85,8 +85,10 @@ def test_the_table_comes_out_of_the_stored_rows() -> None:
         assert tools(baseline) == fact.careful
         assert tools(candidate) == fact.hasty
         failing = candidate.results.filter(status="FAIL").values_list("expectation_id", "label")
-        assert dict(failing) == fact.failing
-        assert set(pair.newly_failing) == set(fact.failing)
+        # The one check that a judge graded; without it the facts are the same.
+        judged = {"says-what-happened": "SEMANTIC_FAIL"} if "lie" in pair.scenario_name else {}
+        assert dict(failing) == fact.failing | judged
+        assert set(pair.newly_failing) == set(fact.failing | judged)
         assert baseline.verdict == "PASSED"
     for side, version in (("BASELINE", "1.2.4"), ("CANDIDATE", "1.3.0")):
         cases = Case.objects.filter(run__comparison=found, run__side=side)

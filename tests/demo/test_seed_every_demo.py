@@ -61,8 +61,9 @@ def printed(said: str) -> dict[str, str]:
 
 OUTCOMES = {
     ("support-refund-agent", "1.2.4", "1.3.0"): "BLOCK",
-    ("support-refund-agent", "1.3.0", "1.3.1"): "PASS",
-    ("support-refund-agent", "1.2.4", "1.3.1"): "PASS",
+    # Nothing is wrong with 1.3.1, but its judge is not calibrated: the gate says so.
+    ("support-refund-agent", "1.3.0", "1.3.1"): "WARN",
+    ("support-refund-agent", "1.2.4", "1.3.1"): "WARN",
     ("approved-refunds-agent", None, "1.0.0"): "PASS",
     ("approved-refunds-agent", "1.0.0", "1.1.0"): "BLOCK",
     ("approved-refunds-agent", "1.1.0", "1.1.1"): "PASS",

@@ -105,7 +105,7 @@ def test_the_number_of_queries_does_not_follow_the_number_of_trials(
     # Session, account, rights (2), the comparison; counts, groups, their worst trials with sides and failing
     # checks, trials by side and by class; the checks of the filter.
     for one in (comparison, large):
-        with django_assert_num_queries(13):
+        with django_assert_num_queries(14):
             shown(viewer, f"/comparisons/{one.pk}/", **HTMX)
 
 
@@ -318,10 +318,10 @@ def test_a_page_of_statistics_asks_a_fixed_number_of_questions(
         tried(large, f"many-{number}", *["PF"] * (number + 2))
     for one, scenario in ((comparison, "refund"), (large, "many-1")):
         # Session, account, rights (2), the comparison; four of the statistics, the labels.
-        with django_assert_num_queries(10):
+        with django_assert_num_queries(11):
             shown(viewer, f"/comparisons/{one.pk}/statistics/")
         # And the history: comparisons, versions, trials.
-        with django_assert_num_queries(13):
+        with django_assert_num_queries(14):
             shown(viewer, f"/comparisons/{one.pk}/statistics/{scenario}/")
 
 

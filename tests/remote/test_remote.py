@@ -207,9 +207,9 @@ def test_a_slow_agent_does_not_shrink_the_next_chunk(
     limits = []
     real = running.run_chunk
 
-    def chunk(comparison_id: int, *, limit: int, after_id: int) -> Any:
+    def chunk(comparison_id: int, *, limit: int, **more: Any) -> Any:
         limits.append(limit)
-        return real(comparison_id, limit=limit, after_id=after_id)
+        return real(comparison_id, limit=limit, **more)
 
     monkeypatch.setattr(running, "run_chunk", chunk)
     monkeypatch.setattr(tasks, "TURN_SECONDS", 60.0)

@@ -18,6 +18,7 @@ from reviews.errors import (
 )
 from reviews.models import AuditEntry, QueueEntry, QueueReason
 from reviews.services.filling import fill_queue
+from scenarios.holdouts import EVERYTHING
 from tests.models import factories
 from tests.reviews.conftest import NOTE, paired, person, result_of
 
@@ -350,7 +351,7 @@ def test_counts_name_every_reason_in_one_query(ann, django_assert_num_queries):
     flagged(ann)
     flagged(ann)
     with django_assert_num_queries(1):
-        counts = services.queue_counts()
+        counts = services.queue_counts(EVERYTHING)
     assert list(counts) == QueueReason.values
     assert {name: count for name, count in counts.items() if count} == {"FLAGGED": 2}
 
