@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 PORT ?= 8000
 
-.PHONY: demo test test-rules test-pages check bench browser schemas clean
+.PHONY: demo test check bench browser schemas clean
 
 # The virtual environment is remade only when the pinned requirements change.
 $(VENV)/.installed: requirements.txt requirements-dev.txt
@@ -25,15 +25,9 @@ demo: $(VENV)/.installed
 	@$(MANAGE) demo_accounts
 	@$(MANAGE) serve --port $(PORT)
 
-# The browser's tests run beside the others: each kind waits a good part of its time.
 test: $(VENV)/.installed check
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-rules test-pages
-
-test-rules:
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "not browser"
-
-test-pages:
-	$(BIN)/python -m pytest -q -n 1 --dist loadfile -m browser
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m browser
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

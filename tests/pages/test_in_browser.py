@@ -166,7 +166,9 @@ def test_starting_and_watching_a_comparison_end(visit: Callable[..., Any], site:
     page.wait_for_url("**/comparisons/*/")
     # The worker of the same command does the work; the page follows without being loaded again.
     page.wait_for_selector("text=COMPLETED", timeout=60_000)
-    expect(page.locator("[data-nav-item]")).to_have_count(3)
+    # One row for the scenario, with its three trials.
+    expect(page.locator("[data-nav-item]")).to_have_count(1)
+    expect(page.locator("#comparison-cases")).to_contain_text("3 of 3")
 
     assert "every" not in (page.get_attribute("#comparison-head", "hx-trigger") or "")
     assert page.locator("progress").count() == 0
