@@ -20,6 +20,7 @@ PASSWORD = "bench-only"
 PAGES = {
     "comparison": ("/comparisons/{comparison}/", "cases"),
     "case": ("/comparisons/{comparison}/cases/refund-timeout-after-mutation/?trial=7", "step-3"),
+    "statistics": ("/comparisons/{comparison}/statistics/", ""),
     "queue": ("/queue/", "queue"),
     "home": ("/", ""),
     "comparison list": ("/comparisons/", ""),
