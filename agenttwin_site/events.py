@@ -12,3 +12,6 @@ comparison_concluded = Signal()
 # Sent inside the transaction that queues trials to be run again. Arguments: comparison, pairs (those that no
 # longer count), actor, via.
 trials_replaced = Signal()
+
+# Sent inside the transaction in which a person lets a generated scenario count. Argument: version.
+scenario_approved = Signal()

@@ -49,6 +49,10 @@ class ScenarioVersionShape(serializers.Serializer):
     tags = serializers.ListField(child=serializers.CharField())
     agent = serializers.CharField(allow_blank=True)
     twin = serializers.CharField(allow_blank=True)
+    source = serializers.CharField(help_text="`generated`: a program wrote it.")
+    approved = serializers.BooleanField(
+        allow_null=True, help_text="Of a generated one whether a person approved it; null: needs no approval."
+    )
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(allow_null=True)
     links = DocumentLinks()
@@ -71,6 +75,9 @@ class ScenarioQuery(NamedListQuery):
     tag = serializers.CharField(required=False, max_length=200, help_text="With this tag.")
     agent = serializers.CharField(required=False, max_length=200, help_text="For this agent.")
     twin = serializers.CharField(required=False, max_length=200, help_text="On this twin.")
+    waiting = serializers.BooleanField(
+        required=False, help_text="true: only what waits for an approval; false: only what does not."
+    )
 
 
 _EXAMPLE = {
@@ -82,6 +89,8 @@ _EXAMPLE = {
     "tags": ["refund"],
     "agent": "support-refund-agent",
     "twin": "demo-co-support",
+    "source": "manual",
+    "approved": None,
     "created_at": "2026-11-29T20:15:00Z",
     "created_by": "ann",
     "links": {
@@ -128,9 +137,11 @@ class Scenarios(ApiView):
         rows = rows.filter(**{column: query[name] for name, column in columns.items() if query.get(name)})
         if query.get("tag"):
             rows = holding(rows, "tags", query["tag"])
+        if "waiting" in query:
+            rows = rows.waiting() if query["waiting"] else rows.counting()
         return listing(
             request,
-            rows.select_related("scenario", "created_by").without_content(),
+            rows.select_related("scenario", "created_by", "approval").without_content(),
             keys=("scenario_id",),
             query=query,
             render=lambda row: _version(request, row, is_current=True),
@@ -232,7 +243,9 @@ class OneScenarioVersion(ApiView):
 
 def _versions(request: Any) -> Any:
     """Versions of scenarios this account may see."""
-    return sight_of(request.user).of(ScenarioVersion.objects.select_related("scenario", "created_by"))
+    return sight_of(request.user).of(
+        ScenarioVersion.objects.select_related("scenario", "created_by", "approval")
+    )
 
 
 def _version(request: Any, row: ScenarioVersion, *, is_current: bool) -> dict[str, Any]:
@@ -247,6 +260,8 @@ def _version(request: Any, row: ScenarioVersion, *, is_current: bool) -> dict[st
         "tags": row.tags,
         "agent": row.agent_name,
         "twin": row.twin_name,
+        "source": row.source,
+        "approved": not row.is_waiting if row.is_generated else None,
         "created_at": row.created_at,
         "created_by": person(row.created_by),
         "links": {

@@ -19,6 +19,24 @@ class UnknownDatasetError(ScenarioError):
     code = "unknown_dataset"
 
 
+class UnknownSubjectError(ScenarioError):
+    """No twin or scenario has this name."""
+
+    code = "unknown_subject"
+
+
+class NotGeneratedError(ScenarioError):
+    """Only what a program wrote is approved."""
+
+    code = "not_generated"
+
+
+class ApprovalError(ScenarioError):
+    """An approval without a reason."""
+
+    code = "invalid_note"
+
+
 class HoldoutHiddenError(ScenarioError):
     """Somebody who may not look into holdouts would change one."""
 

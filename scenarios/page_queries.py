@@ -14,7 +14,7 @@ from scenarios.coverage import FaultyScenario
 from scenarios.documents.scenario import looked_for_secrets
 from scenarios.fault_words import condition_words
 from scenarios.holdouts import Sight
-from scenarios.models import SEVERITY_RANKS, ScenarioVersion
+from scenarios.models import GENERATED, SEVERITY_RANKS, ScenarioVersion
 from twins.engine.faults import compile_fault_rules
 from twins.models import TwinVersion
 from twins.services import planted_secrets
@@ -34,6 +34,8 @@ class ScenarioFilter:
     twin: str = ""
     agent: str = ""
     text: str = ""
+    # Only what a program wrote and nobody has approved.
+    waiting: bool = False
 
     @classmethod
     def from_query(cls, query: QueryDict) -> ScenarioFilter:
@@ -44,6 +46,7 @@ class ScenarioFilter:
             twin=_clean(query.get("twin", "")),
             agent=_clean(query.get("agent", "")),
             text=_clean(query.get("q", "")).strip(),
+            waiting=query.get("waiting") == "yes",
         )
 
     @property
@@ -53,7 +56,7 @@ class ScenarioFilter:
     @property
     def has_choices(self) -> bool:
         """Whether anything besides the text is set."""
-        return bool(self.severity or self.tag or self.twin or self.agent)
+        return bool(self.severity or self.tag or self.twin or self.agent or self.waiting)
 
     @property
     def query(self) -> str:
@@ -64,6 +67,7 @@ class ScenarioFilter:
             ("twin", self.twin),
             ("agent", self.agent),
             ("q", self.text),
+            ("waiting", "yes" if self.waiting else ""),
         )
         return urlencode([(name, value) for name, value in named if value])
 
@@ -73,6 +77,7 @@ class ScenarioFilter:
             self.severity in ("", row.severity)
             and self.twin in ("", row.twin)
             and self.agent in ("", row.agent)
+            and (row.is_waiting or not self.waiting)
             and (not self.tag or self.tag in row.tags)
             and (not self.text or any(self.text.casefold() in text.casefold() for text in shown))
         )
@@ -88,6 +93,7 @@ class ScenarioRow:
     tags: tuple[str, ...]
     twin: str
     agent: str
+    is_waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +111,12 @@ def scenario_rows(chosen: ScenarioFilter, sight: Sight) -> tuple[list[ScenarioRo
     All are read, without their documents, and sifted here: SQLite cannot search inside a list of tags, and a
     collection holds hundreds.
     """
-    columns = ("pk", "scenario__name", "severity", "tags", "twin_name", "agent_name")
+    columns = ("pk", "scenario__name", "severity", "tags", "twin_name", "agent_name", "source", "approval")
     versions = sight.of(ScenarioVersion.objects.filter(scenario__current_version=F("pk")))
     found = versions.order_by().values_list(*columns)
     rows = [
-        ScenarioRow(pk, name, severity, tuple(tags), twin, agent)
-        for pk, name, severity, tags, twin, agent in found
+        ScenarioRow(pk, name, severity, tuple(tags), twin, agent, source == GENERATED and approval is None)
+        for pk, name, severity, tags, twin, agent, source, approval in found
     ]
     options = ScenarioOptions(
         tags=_options((tag for row in rows for tag in row.tags), chosen.tag),
@@ -132,8 +138,8 @@ def saved_versions(rows: Iterable[ScenarioRow]) -> dict[int, ScenarioVersion]:
 
 def faulty_scenarios(twin_name: str, redact: Callable[[Any], Any], sight: Sight) -> list[FaultyScenario]:
     """The scenarios of a twin, by name, with the faults of their current versions: one query."""
-    versions = sight.of(ScenarioVersion.objects.current().filter(twin_name=twin_name))
-    return [_faulty(version, redact) for version in versions.defer("source_text")]
+    versions = sight.of(ScenarioVersion.objects.current().counting().filter(twin_name=twin_name))
+    return [faulty_scenario(version, redact) for version in versions.defer("source_text")]
 
 
 def hidden_secrets(version: ScenarioVersion, *others: ScenarioVersion) -> list[str]:
@@ -153,7 +159,8 @@ def hidden_secrets(version: ScenarioVersion, *others: ScenarioVersion) -> list[s
     return list(secrets)
 
 
-def _faulty(version: ScenarioVersion, redact: Callable[[Any], Any]) -> FaultyScenario:
+def faulty_scenario(version: ScenarioVersion, redact: Callable[[Any], Any]) -> FaultyScenario:
+    """What coverage needs of a version; its scenario is loaded."""
     spec = version.document.get("spec") or {}
     allowed, rules = spec.get("allowedTools"), spec.get("faults") or ()
     return FaultyScenario(

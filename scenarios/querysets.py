@@ -12,6 +12,9 @@ if TYPE_CHECKING:
         ScenarioVersion,
     )
 
+# The source of what a program wrote and a person has yet to approve.
+GENERATED = "generated"
+
 
 class ScenarioQuerySet(models.QuerySet["Scenario"]):
     def with_current_version(self) -> "ScenarioQuerySet":
@@ -31,6 +34,14 @@ class ScenarioVersionQuerySet(models.QuerySet["ScenarioVersion"]):
             .select_related("scenario")
             .order_by("scenario__name")
         )
+
+    def waiting(self) -> "ScenarioVersionQuerySet":
+        """Generated versions that nobody has approved."""
+        return self.filter(source=GENERATED, approval__isnull=True)
+
+    def counting(self) -> "ScenarioVersionQuerySet":
+        """Versions that have a say: written by a person, or approved by one."""
+        return self.filter(~models.Q(source=GENERATED) | models.Q(approval__isnull=False))
 
     def without_content(self) -> "ScenarioVersionQuerySet":
         """Versions for a list: the document (up to 1 MiB, twice) stays in the database."""

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from agenttwin_site.htmx import page_or_fragment, wants_fragment
+from agenttwin_site.htmx import page_or_fragment, redirect_after_post, wants_fragment
 from scenarios import page_queries
 from scenarios.coverage import REQUIRED, fault_coverage, gap_sentences
+from scenarios.errors import ApprovalError, NotGeneratedError
 from scenarios.expectation_words import expectation_types, expectation_words
 from scenarios.fault_words import fault_words
 from scenarios.holdouts import sight_of
-from scenarios.models import Scenario, ScenarioVersion, Severity
+from scenarios.models import Scenario, ScenarioApproval, ScenarioVersion, Severity
 from scenarios.page_queries import ScenarioFilter
+from scenarios.services.approvals import APPROVE, approve_scenario
 from twins import document_pages
 from twins.describing import RISK_WORDS
 from twins.documents.twin import TWIN_SCHEMA
@@ -34,6 +39,16 @@ SCENARIOS_PER_PAGE = 50
 ALERTS_SHOWN = 6
 
 may_see = permission_required("scenarios.view_scenario", raise_exception=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What the page of a generated version says of it."""
+
+    approval: ScenarioApproval | None
+    origin: str
+    origin_version: int
+    may_approve: bool
 
 
 @require_safe
@@ -83,6 +98,32 @@ def scenario(request: HttpRequest, name: str) -> HttpResponse:
         context,
         status=422 if compared and compared.problem else 200,
     )
+
+
+@require_POST
+@permission_required(APPROVE, raise_exception=True)
+def scenario_approve(request: HttpRequest, name: str) -> HttpResponse:
+    """POST `version` and `note`: a person stands for what a program wrote."""
+    found, version = _found(request, name, request.POST)
+    note = request.POST.get("note", "").replace("\x00", "")
+    try:
+        approval, is_new = approve_scenario(version=version, note=note, actor=request.user)
+    except NotGeneratedError as refused:
+        messages.warning(request, f"{refused.detail}.")
+    except ApprovalError as refused:
+        context = {
+            **_versions_context(request, found, version),
+            **_page_context(request, found, version),
+            "approval_typed": {"note": note, "problem": f"{refused.detail.capitalize()}."},
+        }
+        return render(request, "scenarios/scenario_detail.html", context, status=422)
+    else:
+        by = approval.person.get_username()
+        messages.success(
+            request, "Approved: it counts from now on." if is_new else f"{by} had approved it already."
+        )
+    address = reverse("scenarios:scenario", args=[found.name])
+    return redirect_after_post(request, f"{address}?version={version.number}")
 
 
 @require_safe
@@ -137,6 +178,7 @@ def coverage_part(
             ],
             "scenario_count": len(scenarios),
             "list_href": f"{reverse('scenarios:scenario_list')}?{ScenarioFilter(twin=twin.name).query}",
+            "draft_href": _draft_href("twin", twin.name) if alerts else "",
         },
         alerts=[*alerts[:ALERTS_SHOWN], *([f"{more} more tools have gaps."] if more > 0 else [])],
     )
@@ -145,11 +187,13 @@ def coverage_part(
 page_parts.append(coverage_part)
 
 
-def _found(request: HttpRequest, name: str) -> tuple[Scenario, ScenarioVersion]:
+def _found(
+    request: HttpRequest, name: str, query: QueryDict | None = None
+) -> tuple[Scenario, ScenarioVersion]:
     found = Scenario.objects.with_current_version().filter(name=name.replace("\x00", "")).first()
     if found is None or sight_of(request.user).hides(found.name):
         raise Http404
-    return found, document_pages.chosen_version(found, found.versions.all(), request.GET)
+    return found, document_pages.chosen_version(found, found.versions.all(), query or request.GET)
 
 
 def _versions_context(request: HttpRequest, found: Scenario, version: ScenarioVersion) -> dict[str, Any]:
@@ -188,12 +232,47 @@ def _page_context(request: HttpRequest, found: Scenario, version: ScenarioVersio
         "text_href": f"{reverse('scenarios:scenario_text', args=[found.name])}?version={version.number}",
         "text": document_pages.shown_texts([version], secrets)[0],
         "is_redacted": document_pages.is_redacted(version, secrets),
+        "generated": _generated(request, version, metadata.get("generated")),
+        "draft_href": _draft_href("scenario", found.name) if _may_draft(request, found, version) else "",
     }
+
+
+def _generated(request: HttpRequest, version: ScenarioVersion, written: Any) -> Generated | None:
+    if not version.is_generated:
+        return None
+    # Whoever imported the document may have written anything here.
+    sight = sight_of(request.user)
+    match written:
+        case {"from": {"scenario": str(name), "version": int(number)}} if not sight.hides(name):
+            origin, origin_version = name, number
+        case _:
+            origin, origin_version = "", 0
+    return Generated(
+        approval=ScenarioApproval.objects.filter(scenario_version=version).select_related("person").first(),
+        origin=origin,
+        origin_version=origin_version,
+        may_approve=request.user.has_perm(APPROVE),
+    )
+
+
+def _may_draft(request: HttpRequest, found: Scenario, version: ScenarioVersion) -> bool:
+    """Whether drafts could be made of it: a person's current version in which nothing goes wrong."""
+    return (
+        request.user.has_perm("scenarios.add_scenario")
+        and version.pk == found.current_version_id
+        and not version.is_generated
+        and bool(version.twin_name)
+        and not version.document["spec"].get("faults")
+    )
 
 
 def _counted(listed: int, total: int) -> str:
     some = "" if listed == total else f"{listed} of "
     return f"{some}{total} scenario{'' if total == 1 else 's'}"
+
+
+def _draft_href(kind: str, name: str) -> str:
+    return f"{reverse('evaluations:fault_cases')}?{urlencode({kind: name})}"
 
 
 def _add_href(request: HttpRequest) -> str:

@@ -10,6 +10,7 @@ from evaluations.api import (
     comparisons,
     criteria,
     datasets,
+    fault_cases,
     gate,
     gate_policies,
     sessions,
@@ -19,6 +20,7 @@ from evaluations.api import (
 )
 from reviews.api import audit, double_reviews, policy, queue, reviews, trajectory
 from scenarios import api as scenarios
+from scenarios import approval_api as approvals
 from twins import api as twins
 
 app_name = "api"
@@ -28,9 +30,11 @@ urlpatterns = [
     path("readiness/", site.Readiness.as_view(), name="readiness"),
     *twins.urlpatterns,
     *scenarios.urlpatterns,
+    *approvals.urlpatterns,
     *agents.urlpatterns,
     *datasets.urlpatterns,
     *suites.urlpatterns,
+    *fault_cases.urlpatterns,
     *comparisons.urlpatterns,
     *cases.urlpatterns,
     *trials.urlpatterns,

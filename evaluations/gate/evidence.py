@@ -26,7 +26,6 @@ FACT_KINDS = (DUPLICATE, DISPROVED, DISCLOSURE, CROSS_TENANT, APPROVAL)
 #: Where a scenario comes from when it keeps a failure that has happened.
 REGRESSION_SOURCES = frozenset({"production_regression"})
 REGRESSION_TAG = "regression"
-GENERATED = "generated"
 
 COMPLETED, INCOMPLETE = "COMPLETED", "INCOMPLETE"
 _STANDINGS = {

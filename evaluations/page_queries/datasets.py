@@ -91,7 +91,8 @@ def uses_of(version: DatasetVersion) -> QuerySet[DatasetUse]:
 def cases_of_version(version: DatasetVersion) -> QuerySet[DatasetCase]:
     """The cases of a frozen version with the names and numbers of their scenarios, not their documents."""
     content = ("scenario_version__document", "scenario_version__source_text")
-    return version.cases.select_related("scenario_version__scenario").defer(*content)
+    names = ("scenario_version__scenario", "scenario_version__approval")
+    return version.cases.select_related(*names).defer(*content)
 
 
 def listed_cases(cases: Sequence[DatasetCase]) -> list[ListedCase]:

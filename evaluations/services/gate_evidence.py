@@ -15,7 +15,6 @@ from django.db.models import F, Q, TextField, Value, When
 from django.db.models.functions import Left
 
 from evaluations.gate import CaseEvidence, CheckResult, Fact, GateEvidence, JudgeUse, SideOfTrial, Trial
-from evaluations.gate.evidence import GENERATED
 from evaluations.gate.facts import facts_of
 from evaluations.gate.tools import SEARCH, tools_of
 from evaluations.judges.interface import JudgeIdentity
@@ -153,6 +152,7 @@ def _scenarios(comparison: Comparison, ids: set[int]) -> dict[int, _Scenario]:
         frozen = {pk: (case_id, owner) for pk, case_id, owner in columns}
     found = {}
     rows = ScenarioVersion.objects.filter(pk__in=ids).select_related("scenario").defer("source_text")
+    waiting = set(ScenarioVersion.objects.filter(pk__in=ids).waiting().values_list("pk", flat=True))
     for version in rows:
         metadata, spec = version.document["metadata"], version.document["spec"]
         case_id, owner = frozen.get(version.pk, ("", metadata.get("owner", "")))
@@ -166,7 +166,7 @@ def _scenarios(comparison: Comparison, ids: set[int]) -> dict[int, _Scenario]:
             covers=tuple(spec.get("covers", ())),
             case_id=case_id,
             owner=owner,
-            counts=source != GENERATED,
+            counts=version.pk not in waiting,
         )
     return found
 

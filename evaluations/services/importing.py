@@ -22,6 +22,7 @@ from scenarios.documents.bundle import (
     read_bundle,
 )
 from scenarios.services import save_scenario
+from scenarios.services.approvals import approved_ids
 from scenarios.services.datasets import known_scenarios, save_dataset
 from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import DOCUMENT_BYTES, source_kind
@@ -53,7 +54,7 @@ class ImportRefusedError(Exception):
 class Imported:
     """What became of one file. ``version`` is a number, or an agent's own version.
 
-    ``waits``: it has no effect yet, because somebody has to put it in force.
+    ``waits``: it has no effect yet, because somebody has to put it in force, or to approve it.
     """
 
     file: str
@@ -103,6 +104,8 @@ def _store(document: BundleDocument, actor: Any, problems: list[FileProblem]) ->
         return None
     number = version.version if document.kind == AGENT else str(version.number)
     waits = document.kind == GATE_POLICY and version.policy.current_version_id != version.pk
+    if document.kind == SCENARIO and version.is_generated:
+        waits = not approved_ids([version.pk])
     return Imported(document.file, kind, document.name, number, created, waits)
 
 

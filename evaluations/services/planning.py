@@ -25,6 +25,7 @@ from twins.models import Twin
 
 MAX_PAIRS = 50_000
 NAMES_SHOWN = 20
+_WAITING = "; generated scenarios that nobody has approved are selected by name only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +110,23 @@ def _scenarios(
     request: ComparisonRequest, problems: list[str], sight: Sight, *, any_agent: bool
 ) -> list[ScenarioVersion]:
     """The current versions of what the request selects, by name. What is held out runs in its dataset alone,
-    so that each use of it is counted.
+    so that each use of it is counted; what a program wrote and nobody approved runs where it is named.
 
     `any_agent`: the agent is unknown, which was said already; names and tags are still looked up.
     """
     held_out = held_out_versions()
     everything = list(ScenarioVersion.objects.current().without_content())
     heads = [version for version in everything if version.pk not in held_out]
+    waiting = set(ScenarioVersion.objects.waiting().values_list("pk", flat=True))
     own = heads if any_agent else [one for one in heads if one.agent_name in ("", request.agent)]
     chosen: dict[int, ScenarioVersion] = {}
     if not request.scenarios and not request.tags and request.dataset is None:
-        chosen = {version.pk: version for version in own}
+        chosen = {version.pk: version for version in own if version.pk not in waiting}
         if not chosen and not any_agent:
-            problems.append(f"no scenario is for agent {request.agent!r}: there is nothing to compare")
+            left_out = _WAITING if own else ""
+            problems.append(
+                f"no scenario is for agent {request.agent!r}: there is nothing to compare{left_out}"
+            )
     by_name = {version.scenario.name: version for version in heads}
     told = set() if not sight.sees_all else {one.scenario.name for one in everything if one.pk in held_out}
     for name in request.scenarios:
@@ -139,11 +144,14 @@ def _scenarios(
             chosen[version.pk] = version
     for tag in request.tags:
         tagged = [version for version in own if tag in version.tags]
-        chosen.update((version.pk, version) for version in tagged)
-        if not tagged:
-            known = sorted({other for version in own for other in version.tags})
+        approved = [version for version in tagged if version.pk not in waiting]
+        chosen.update((version.pk, version) for version in approved)
+        if not approved:
+            known = sorted({other for one in own if one.pk not in waiting for other in one.tags})
+            left_out = _WAITING if tagged else ""
             problems.append(
-                f"tag {tag!r} matches no scenario of agent {request.agent!r} ({_listed('tags', known)})"
+                f"tag {tag!r} matches no scenario of agent {request.agent!r} "
+                f"({_listed('tags', known)}){left_out}"
             )
     full = ScenarioVersion.objects.select_related("scenario").in_bulk(chosen)
     return sorted(full.values(), key=lambda version: version.scenario.name)

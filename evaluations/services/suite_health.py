@@ -26,7 +26,7 @@ from evaluations.services.planning import usable_kits
 from scenarios.documents.cases import case_seed
 from scenarios.errors import ScenarioError
 from scenarios.holdouts import sight_of
-from scenarios.models import DatasetCase, DatasetVersion
+from scenarios.models import DatasetCase, DatasetVersion, ScenarioVersion
 from scenarios.services.datasets import verified_cases
 from twins.models import TwinVersion
 
@@ -56,7 +56,8 @@ class ControlHealth:
 def check_suite(version: DatasetVersion, *, actor: Any = None) -> SuiteCheck:
     """Run every control agent on every case of a frozen dataset, once each, and keep what became of it.
 
-    A control agent is flagged where no case catches it. The twins are those a comparison would use now.
+    A control agent is flagged where no case catches it; what a program wrote and nobody approved is run and
+    catches nobody. The twins are those a comparison would use now.
 
     Raises:
         RequestError: the dataset is not what it was frozen with, or a case no longer fits its twin.
@@ -65,11 +66,14 @@ def check_suite(version: DatasetVersion, *, actor: Any = None) -> SuiteCheck:
     offers = _offers(kits)
     rows: list[SuiteCheckCase] = []
     counts: dict[str, dict[str, int]] = {}
+    versions = ScenarioVersion.objects.filter(pk__in=version.cases.values("scenario_version"))
+    waiting = set(versions.waiting().values_list("pk", flat=True))
     for control in CONTROLS.values():
         verdicts: Counter[str] = Counter()
         for case, kit in zip(cases, kits, strict=True):
             outcome = _outcome(control, kit, offers[kit.twin_version_id])
-            verdicts[outcome.verdict] += 1
+            if kit.scenario_version_id not in waiting:
+                verdicts[outcome.verdict] += 1
             rows.append(_row(control, case, kit, outcome))
         counts[control.name] = {
             "passed": verdicts[Verdict.PASSED],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
@@ -23,7 +24,9 @@ from evaluations.errors import RequestError
 from evaluations.models import Agent
 from evaluations.page_queries import datasets as queries
 from evaluations.page_queries.suites import suite_health
+from evaluations.services.fault_cases import coverage_of_dataset
 from evaluations.services.suite_health import check_suite
+from scenarios.coverage import REQUIRED, gap_sentences
 from scenarios.dataset_difference import DatasetDifference, dataset_difference
 from scenarios.holdouts import DETAILS, sight_of
 from scenarios.models import Dataset, DatasetVersion, Purpose
@@ -36,6 +39,8 @@ USES_SHOWN = 8
 USES_PER_PAGE = 50
 # More would keep a browser waiting; a command runs them.
 CASES_CHECKED_AT_ONCE = 1000
+# The documents of more are not read for a page; the page of what is missing reads them.
+CASES_COVERED = 300
 _HIDDEN = f"The cases of a holdout are shown to those with the permission {DETAILS}."
 
 may_see = permission_required("scenarios.view_dataset", raise_exception=True)
@@ -173,6 +178,22 @@ def dataset_check(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "evaluations/dataset_detail.html", page, status=422)
 
 
+def _coverage(version: DatasetVersion) -> list[dict[str, Any]]:
+    """The irreversible tools of each twin, and what the cases try on each: three queries."""
+    found = coverage_of_dataset(version)
+    return [
+        {
+            "twin": twin,
+            "rows": [
+                (tool.tool, [cell for cell in tool.cells if cell.fault in REQUIRED]) for tool in coverage
+            ],
+            "gaps": gap_sentences(coverage),
+        }
+        for twin, coverage in found.items()
+        if coverage
+    ]
+
+
 def _health_context(request: HttpRequest, version: DatasetVersion) -> dict[str, Any]:
     is_hidden = sight_of(request.user).hides_cases_of(version)
     rows = queries.cases_of_version(version).order_by("position")
@@ -243,6 +264,8 @@ def _page_context(request: HttpRequest, found: Dataset, version: DatasetVersion)
         "cases": [] if is_hidden else cases[:CASES_PER_PAGE],
         "uses": list(queries.uses_of(version).order_by("-pk")[:USES_SHOWN]),
         **_health_context(request, version),
+        "coverage": [] if is_hidden or version.case_count > CASES_COVERED else _coverage(version),
+        "faults_href": f"{reverse('evaluations:fault_cases')}?{urlencode({'dataset': str(version)})}",
         "use_count": uses.get(version.pk, queries.UseCounts()),
         "edit_href": "" if is_hidden else document_pages.edit_href(request, found),
         "text": "" if is_hidden else version.source_text,

@@ -39,7 +39,7 @@ def reviewer_agreement() -> ReviewerAgreement:
     for kind, first, second, number in counted:
         pairs[kind] += [(first, second)] * number
     states = dict(
-        rounds.filter(state__in=UNSETTLED)
+        rounds.filter(state__in=UNSETTLED, result__case__pair__replaced=False)
         .values_list("state")
         .annotate(number=Count("pk"))
         .values_list("state", "number")

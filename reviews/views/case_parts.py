@@ -106,6 +106,8 @@ class CaseParts:
         self.page: PairPage = load_pair(pair, self.chosen, actor=request.user)
         self.may_decide = request.user.has_perm(DECIDE)
         self.may_flag = request.user.has_perm(FLAG)
+        # Name of the draft in the browser that has been sent and is not needed any more.
+        self.clear_draft = ""
 
     @property
     def address(self) -> CaseAddress:
@@ -165,6 +167,7 @@ class CaseParts:
             "decided": self.decided,
             "counts": self._counts() if self.decided else None,
             "sealed": self._sealed(),
+            "clear_draft": self.clear_draft,
             "rounds": [(row, side, one) for row in self.checks for side, one in row.rounds],
         }
 

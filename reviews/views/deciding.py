@@ -105,7 +105,8 @@ def _after(
         told = {"reviewed": review.pk} if review is not None else {"sealed": round_id}
         return redirect_after_post(request, _address(request, pair).href("decided", **told))
     fresh = _found(find_pair(sight, pk=pair.pk))
-    return _shown(request, fresh, event="override-recorded", decided=review, sealed=round_id)
+    clear = f"{typed.kind}-{typed.target}"
+    return _shown(request, fresh, event="override-recorded", decided=review, sealed=round_id, clear=clear)
 
 
 def _shown(
@@ -115,8 +116,10 @@ def _shown(
     event: str,
     decided: Review | None = None,
     sealed: int | None = None,
+    clear: str = "",
 ) -> HttpResponse:
     parts = page_with(request, pair, decided=decided, sealed=sealed)
+    parts.clear_draft = clear
     response = trigger_client_event(answer(request, parts, part="case-verdict"), event)
     # The form is closed: a reload must not open it again.
     return replace_url(response, parts.address.href())

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from agenttwin_site.fields import JSONField
-from scenarios.querysets import ScenarioQuerySet, ScenarioVersionQuerySet
+from scenarios.querysets import GENERATED, ScenarioQuerySet, ScenarioVersionQuerySet
 from twins.columns import ExactJSONField
 
 
@@ -48,7 +48,7 @@ class Scenario(models.Model):
 
 
 class ScenarioVersion(models.Model):
-    """One content of a scenario. Severity, tags, agent and twin are copies from the document, for lists."""
+    """One content of a scenario. Severity, tags, source, agent and twin are copies from the document."""
 
     scenario = models.ForeignKey(Scenario, on_delete=models.PROTECT, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
@@ -57,6 +57,7 @@ class ScenarioVersion(models.Model):
     source_text = models.TextField()
     severity = models.CharField(max_length=8, choices=Severity)
     tags = JSONField(default=list)
+    source = models.CharField(max_length=30, default="manual")
     # Empty where the document names none.
     agent_name = models.TextField(blank=True)
     twin_name = models.CharField(max_length=63, blank=True, db_index=True)
@@ -79,6 +80,16 @@ class ScenarioVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.scenario.name} version {self.number}"
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether a program wrote it: it counts only with a person's approval."""
+        return self.source == GENERATED
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has no say yet. Of a generated one a query, unless its approval was loaded with it."""
+        return self.is_generated and getattr(self, "approval", None) is None
 
     @property
     def severity_rank(self) -> int:

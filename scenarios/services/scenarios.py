@@ -49,6 +49,7 @@ def save_scenario(
         actor=actor,
         severity=scenario.severity,
         tags=list(scenario.tags),
+        source=scenario.source,
         agent_name=scenario.agent,
         twin_name=scenario.twin,
     )

@@ -178,7 +178,9 @@ def test_it_stops_a_build_of_a_real_server_and_writes_the_reports(site: Served, 
     assert piped.returncode == 3, piped.stderr
 
     good = gate(*SUITE, "--baseline", "1.2.4", "--candidate", "1.3.1", "--reports", str(folder), env=env)
-    assert good.returncode == 0, good.stderr
+    # Everything passes; what is left to say is that nobody has held the judge of one check against people.
+    assert good.returncode == 2, good.stderr
+    assert good.stdout.startswith("WARN"), good.stdout
     assert {one["passed"] for one in json.loads((folder / "index.json").read_text())["reports"]} == {True}
     # Alone, everything it declares is new, and no passing scenario calls one of its tools.
     alone = gate(*SUITE, "--candidate", "1.3.1", env=env)

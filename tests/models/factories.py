@@ -33,7 +33,14 @@ from evaluations.models import (
     SuiteCheckCase,
     ToolCall,
 )
-from scenarios.models import Dataset, DatasetCase, DatasetVersion, Scenario, ScenarioVersion
+from scenarios.models import (
+    Dataset,
+    DatasetCase,
+    DatasetVersion,
+    Scenario,
+    ScenarioApproval,
+    ScenarioVersion,
+)
 from twins.models import Twin, TwinVersion
 
 
@@ -57,6 +64,15 @@ def scenario_version(name: str = "refund", number: int = 1, **fields: Any) -> Sc
     )
     Scenario.objects.filter(pk=scenario.pk).update(current_version=version)
     return version
+
+
+def scenario_approval(**fields: Any) -> ScenarioApproval:
+    """A person's word for a generated version."""
+    version = fields.pop("scenario_version", None) or scenario_version("generated", source="generated")
+    person, _ = get_user_model().objects.get_or_create(username="approver")
+    return ScenarioApproval.objects.create(
+        scenario_version=version, person=person, note="As it should be.", **fields
+    )
 
 
 def dataset_version(name: str = "suite", number: int = 1, **fields: Any) -> DatasetVersion:

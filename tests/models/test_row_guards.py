@@ -27,6 +27,7 @@ MIGRATIONS = (
     "evaluations.migrations.0005_dataset_uses",
     "evaluations.migrations.0009_judging",
     "evaluations.migrations.0012_suite_checks",
+    "scenarios.migrations.0004_generated_scenarios",
 )
 GUARDS: list[Frozen] = [guard for name in MIGRATIONS for guard in importlib.import_module(name).GUARDS]
 
@@ -37,6 +38,8 @@ WRITTEN_ONCE = [
     ("twins_twinversion", factories.twin_version, "digest"),
     ("scenarios_scenarioversion", factories.scenario_version, "source_text"),
     ("scenarios_scenarioversion", factories.scenario_version, "twin_name"),
+    ("scenarios_scenarioversion", factories.scenario_version, "source"),
+    ("scenarios_scenarioapproval", factories.scenario_approval, "note"),
     ("scenarios_datasetversion", factories.dataset_version, "sha256"),
     ("scenarios_datasetversion", factories.dataset_version, "purpose"),
     ("scenarios_datasetcase", lambda: factories.dataset_version().cases.get(), "case_id"),
@@ -88,7 +91,7 @@ def test_update_is_refused(table, row, column) -> None:
     row()
     before = value(table, column)
     with pytest.raises(IntegrityError, match=table):
-        execute(f'UPDATE "{table}" SET "{column}" = %s', "new")
+        execute(f'UPDATE "{table}" SET "{column}" = %s', 0.25 if isinstance(before, float) else "new")
     assert value(table, column) == before
 
 
@@ -102,6 +105,7 @@ def test_delete_is_refused(table) -> None:
     factories.gate_override()
     factories.suite_check(dataset_version=factories.dataset_use().dataset_version)
     factories.judge_verdict()
+    factories.scenario_approval()
     with pytest.raises(IntegrityError, match=table):
         execute(f'DELETE FROM "{table}"')
     assert value(table, "digest" if table == "evaluations_statesnapshot" else "id")

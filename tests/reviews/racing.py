@@ -36,6 +36,8 @@ def prepare() -> None:
     passes, fails = dict.fromkeys("ab", "PASS"), dict.fromkeys("ab", "FAIL")
     for _ in range(3 * PAIRS):
         paired(passes, fails)
+    for _ in range(PAIRS):
+        paired({"sealed": "PASS"}, {"sealed": "FAIL"})
     comparison = factories.comparison(state="COMPLETED")
     for number in range(ENTRIES):
         pair = factories.pair(comparison, class_rank=0, severity_rank=number % 4)
@@ -83,7 +85,28 @@ class Racer:
 
     def same_pair(self) -> list[Any]:
         """Two reviewers on the two failing checks of one case: together they lift it."""
-        return [self.decide("pair", pair, self.actor, "ab"[self.me]) for pair in self.pairs[2 * PAIRS :]]
+        return [
+            self.decide("pair", pair, self.actor, "ab"[self.me]) for pair in self.pairs[2 * PAIRS : 3 * PAIRS]
+        ]
+
+    def under_seal(self) -> list[Any]:
+        """Two reviewers who both mean to be the first of a round. Last of all: it sets a policy."""
+        from reviews.models import ReviewPolicy
+
+        if self.me == 0:
+            ReviewPolicy.objects.create(
+                number=1,
+                two_reviewers=["NEW_CRITICAL_FAILURE"],
+                sample_percent=0,
+                confidence_below=0,
+                note=NOTE,
+                created_by=self.ann,
+            )
+        self.meet("policy")
+        return [
+            self.decide("seal", pair, self.actor, "sealed", decision="FAIL", kind=True)
+            for pair in self.pairs[3 * PAIRS :]
+        ]
 
     def one_person_takes(self) -> Any:
         """The same person asks for the next entry in two windows."""
@@ -161,7 +184,17 @@ class Racer:
             result_id=target, decision="FAIL", note=NOTE, seen_review_id=seen, actor=self.actor
         )
 
-    def decide(self, race: str, pair: Any, actor: Any, check: str, token: Any = None) -> Any:
+    def decide(
+        self,
+        race: str,
+        pair: Any,
+        actor: Any,
+        check: str,
+        token: Any = None,
+        *,
+        decision: str = "PASS",
+        kind: bool = False,
+    ) -> Any:
         from reviews import services
 
         target = self.target(pair, check)
@@ -169,12 +202,13 @@ class Racer:
         return self.attempt(
             lambda: services.override_result(
                 result_id=target,
-                decision="PASS",
+                decision=decision,
                 note=NOTE,
                 seen_review_id=0,
                 actor=actor,
                 form_token=token,
-            )
+            ),
+            kind=kind,
         )
 
     def target(self, pair: Any, check: str) -> int:
@@ -183,12 +217,13 @@ class Racer:
         results = ExpectationResult.objects.filter(case__pair=pair, case__run__side="CANDIDATE")
         return results.get(expectation_id=check).pk
 
-    def attempt(self, do: Callable[[], Any]) -> Any:
-        """The id of what was made, or the code of the refusal."""
+    def attempt(self, do: Callable[[], Any], *, kind: bool = False) -> Any:
+        """The id of what was made (or of which kind it is), or the code of the refusal."""
         from reviews.errors import ReviewError
 
         try:
-            return do().pk
+            made = do()
+            return type(made).__name__ if kind else made.pk
         except ReviewError as refusal:
             return refusal.code
 
@@ -202,6 +237,7 @@ RACES = (
     "both_flag",
     "append",
     "run_and_review",
+    "under_seal",
 )
 
 if __name__ == "__main__":

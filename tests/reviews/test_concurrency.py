@@ -21,11 +21,12 @@ import django, json
 django.setup()
 from evaluations.models import PairedCase
 from reviews import audit
-from reviews.models import QueueEntry, Review
+from reviews.models import DoubleReview, QueueEntry, Review
 reviews = Review.objects.filter(decision="PASS").count()
 classes = list(PairedCase.objects.filter(cases__results__expectation_id="b").distinct().order_by("pk")
                .values_list("pk", "classification"))
 print(json.dumps({"reviews": reviews, "classes": classes, "broken": str(audit.verify().broken),
+                  "rounds": [[one.state, one.decisions.count()] for one in DoubleReview.objects.all()],
                   "flags": QueueEntry.objects.open().filter(reason="FLAGGED").count(),
                   "contradictions": QueueEntry.objects.open().filter(reason="CONTRADICTION").count()}))
 """
@@ -134,3 +135,9 @@ def test_a_reviewer_works_while_a_run_writes(raced) -> None:
 
 def test_the_comparison_that_ended_meanwhile_filled_the_queue(raced) -> None:
     assert raced["stored"]["contradictions"] == racing.TRIALS
+
+
+def test_of_two_first_decisions_one_is_sealed_and_the_other_settles(raced) -> None:
+    for answers in zip(*raced["under_seal"], strict=True):
+        assert sorted(answers) == ["BlindDecision", "Review"]
+    assert raced["stored"]["rounds"] == [["AGREED", 2]] * racing.PAIRS

@@ -39,6 +39,7 @@ def twin(name: str = "shop", **spec: Any) -> dict[str, Any]:
                     },
                 },
                 "note": {
+                    "risk": "WRITE_REVERSIBLE",
                     "handler": {
                         "kind": "mutate",
                         "effects": [
@@ -48,7 +49,8 @@ def twin(name: str = "shop", **spec: Any) -> dict[str, Any]:
                     }
                 },
                 "forget": {
-                    "handler": {"kind": "mutate", "effects": [{"op": "delete", "path": "config.{name}"}]}
+                    "risk": "WRITE_REVERSIBLE",
+                    "handler": {"kind": "mutate", "effects": [{"op": "delete", "path": "config.{name}"}]},
                 },
                 "config": {"handler": {"kind": "read", "path": "config"}},
             },

@@ -12,6 +12,11 @@ from django.db import DatabaseError
 from evaluations.errors import database_problem
 from evaluations.services.importing import Imported, ImportRefusedError, import_documents
 
+_WAITS = {
+    "gate policy": "not in force until it is activated",
+    "scenario": "without a say until a person approves it",
+}
+
 
 class Command(BaseCommand):
     help = (
@@ -42,5 +47,5 @@ class Command(BaseCommand):
 
 def _line(one: Imported) -> str:
     done = "made version" if one.created else "unchanged, version"
-    waits = ", not in force until it is activated" if one.waits else ""
+    waits = f", {_WAITS.get(one.kind, 'without effect yet')}" if one.waits else ""
     return f"{one.kind} {one.name}: {done} {one.version}{waits} ({one.file})"
