@@ -46,7 +46,7 @@ def twin(name: str = "shop", **spec: Any) -> dict[str, Any]:
                             {"op": "set", "path": "config.{name}", "value": "{text}"},
                             {"op": "append", "path": "log", "value": "{state.config.api_key}"},
                         ],
-                    }
+                    },
                 },
                 "forget": {
                     "risk": "WRITE_REVERSIBLE",
