@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 PORT ?= 8000
+# Hundreds of processes are started by the tests: none of them is to compile again what another one has.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test check bench browser schemas clean
 
@@ -26,8 +28,8 @@ demo: $(VENV)/.installed
 	@$(MANAGE) serve --port $(PORT)
 
 test: $(VENV)/.installed check
-	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "not browser"
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m browser
+	$(BIN)/python -m pytest -q -n 3 --dist loadgroup --ignore tests/browser
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/browser
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ that starts with ``NOT TESTED``. The summary repeats those lines loudly, so nobo
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.pages.browser import chromium
 from tests.triggers import flush_lifts_triggers  # noqa: F401 - a fixture for every test that commits
 
 LOUD = "NOT TESTED"
+BROWSER_TESTS = Path(__file__).parent / "browser"
 
 
 @pytest.fixture(scope="session")
@@ -52,11 +54,11 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests are marked, and come last: code that starts a loop of its own cannot run after them."""
+    """Browser tests run by themselves: in their process no code can start a loop of its own after them."""
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker("browser")
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+        if "browser" in getattr(item, "fixturenames", ()) and BROWSER_TESTS not in item.path.parents:
+            raise pytest.UsageError(f"{item.nodeid} needs a browser, so it belongs into {BROWSER_TESTS}")
+    items.sort(key=lambda item: BROWSER_TESTS in item.path.parents)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import TIMEOUT_CASE
 from tests.pages.served import Served
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 NOTE = "Both refunds were asked for by the customer."
 CRITICAL = ("refunded-exactly-once", "refunded-amount", "no-double-refund")

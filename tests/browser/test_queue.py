@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.pages.served import Served
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 
 def focused(page: Any) -> str:

@@ -12,8 +12,6 @@ from playwright.sync_api import expect
 from tests.browser.conftest import TIMEOUT_CASE, copy_of
 from tests.pages.served import Served, serving
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture(scope="module")
 def site(demo: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:

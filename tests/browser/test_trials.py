@@ -9,10 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import copy_of
-from tests.pages.browser import is_too_wide, violations
+from tests.pages.browser import LOOKS, is_too_wide, violations
 from tests.pages.served import Served, serving
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 # Two scenarios, six trials each; one trial used up its attempts before it ever ran, so it is errored.
 _TRIALS = """
@@ -43,7 +41,7 @@ def address(site: Served) -> str:
     return f"/comparisons/{site.comparison}/"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [("desk", "light"), ("phone", "dark")])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_is_accessible_and_fits_its_window(
     visit: Callable[..., Any], address: str, width: str, scheme: str
 ) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import TIMEOUT_CASE
 from tests.pages.browser import is_too_wide, violations
 from tests.pages.served import PASSWORD, Served
-
-pytestmark = pytest.mark.xdist_group("browser")
 
 CHECK = "refunded-exactly-once"
 SECRET = "Only I know yet why this one is all right."

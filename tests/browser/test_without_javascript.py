@@ -10,8 +10,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import TIMEOUT_CASE
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture
 def page(stranger: Callable[..., Any]) -> Any:

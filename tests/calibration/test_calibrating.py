@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from sklearn.metrics import cohen_kappa_score
 
 from evaluations.errors import ConflictError, RequestError
 from evaluations.models import Calibration, CalibrationResult
@@ -33,6 +32,8 @@ def calibrated(version: Any, **options: Any) -> Calibration:
 
 
 def test_a_judge_that_agrees_with_people_is_calibrated(people: People, judge: ScriptedJudge) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     version = good_and_bad(10, 10)
     label_all(version, people("ann"), wrong=2)
     done = calibrated(version, actor=people("edi", "editor"))

@@ -73,6 +73,7 @@ class DrillSite(Site):
         super().__init__(folder, database_url, broker_url, AGENTTWIN_PUBLIC_URL=self.url)
         self.database, self.broker, self._direct = database, broker, direct
         self._web: subprocess.Popen[bytes] | None = None
+        self._replaced: list[subprocess.Popen[bytes]] = []
 
     def query(self, statement: str) -> list[Any]:
         with psycopg.connect(self._direct) as server:
@@ -87,6 +88,13 @@ class DrillSite(Site):
                 env=self.environment, cwd=ROOT, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         wait_until(lambda: services.answers(("the web process", self.port)), seconds=60)
+
+    def replace_ended_workers(self) -> None:
+        """What a supervisor does: a Redis that goes away can end a worker, by a fault in kombu."""
+        for worker in [one for one in self._workers if one.poll() is not None and one not in self._replaced]:
+            self.kill(worker)
+            self._replaced.append(worker)
+            self.worker(sweep=True)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         return httpx.get(f"{self.url}{path}", headers=headers, timeout=30)

@@ -10,7 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -140,8 +140,8 @@ class Site:
         return worker
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
-        """SIGKILL for the worker and all its children."""
-        if worker.poll() is None:
+        """SIGKILL for the worker and all its children, also for those of one that has died by itself."""
+        with suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
 

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.pages.browser import SCHEMES, is_too_wide, violations
+from tests.pages.browser import LOOKS, SCHEMES, is_too_wide, violations
 from tests.pages.served import PASSWORD, Served
-
-pytestmark = pytest.mark.xdist_group("served")
 
 # A copy of the first comparison with one case, which somebody else has claimed for the next hour.
 _COPY_THAT_RUNS = """
@@ -47,8 +45,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", ["desk", "phone"])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_is_accessible_and_fits_its_window(
     visit: Callable[..., Any], width: str, scheme: str
 ) -> None:

@@ -10,13 +10,11 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.pages.browser import is_too_wide, violations
+from tests.pages.browser import LOOKS, is_too_wide, violations
 from tests.pages.served import Served
 
-pytestmark = pytest.mark.xdist_group("served")
 
-
-@pytest.mark.parametrize(("width", "scheme"), [("desk", "light"), ("phone", "dark")])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_a_session_is_opened_worked_on_and_graded(
     visit: Callable[..., Any], site: Served, width: str, scheme: str
 ) -> None:

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.pages.browser import is_too_wide, violations
+from tests.pages.browser import LOOKS, is_too_wide, violations
 from tests.pages.served import Served
-
-pytestmark = pytest.mark.xdist_group("served")
 
 CRITERION = "/judges/criteria/refund-handover/"
 LABEL = f"{CRITERION}label/"
@@ -85,7 +83,7 @@ def test_a_calibration_finishes_by_itself_and_is_shown(visit: Callable[..., Any]
 
 
 # Every page of a judge in the state the tests above leave it in.
-@pytest.mark.parametrize(("width", "scheme"), [("desk", "light"), ("phone", "dark")])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_is_accessible_and_fits_its_window(
     visit: Callable[..., Any], site: Served, width: str, scheme: str
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.pages.browser import SCHEMES, WIDTHS, is_too_wide, violations
+from tests.pages.browser import LOOKS, is_too_wide, violations
 from tests.pages.served import Served
 
 TWIN = "/twins/demo-co-support/"
@@ -33,8 +33,7 @@ def visitor(visit: Callable[..., Any], has_javascript: bool) -> Any:
     return plain
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_pages_are_accessible_and_never_wider_than_the_screen(
     visit: Callable[..., Any], width: str, scheme: str
 ) -> None:

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.pages.browser import SCHEMES, violations
-from tests.pages.conftest import site, visit  # noqa: F401 - fixtures
-
-pytestmark = pytest.mark.xdist_group("served")
+from tests.pages.browser import LOOKS, violations
 
 
-def test_the_description_is_drawn_without_another_host(visit: Any) -> None:  # noqa: F811
+def test_the_description_is_drawn_without_another_host(visit: Any) -> None:
     """`visit` fails on any request elsewhere and on anything the content policy stops."""
     page = visit("")
     page.goto("/api/docs/")
@@ -26,9 +23,8 @@ def test_the_description_is_drawn_without_another_host(visit: Any) -> None:  # n
     expect(operation.get_by_text("support-refund-agent").first).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", ["desk", "phone"])
-def test_a_token_is_made_shown_once_and_revoked(visit: Any, width: str, scheme: str) -> None:  # noqa: F811
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_a_token_is_made_shown_once_and_revoked(visit: Any, width: str, scheme: str) -> None:
     page = visit("viewer", width=width, scheme=scheme)
     page.get_by_role("link", name="Tokens").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("API tokens")
