@@ -28,7 +28,7 @@ demo: $(VENV)/.installed
 	@$(MANAGE) serve --port $(PORT)
 
 test: $(VENV)/.installed check
-	$(BIN)/python -m pytest -q -n 3 --dist loadgroup --ignore tests/browser
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/browser
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/browser
 
 check: $(VENV)/.installed

@@ -57,7 +57,11 @@ def _postgresql(connection: BaseDatabaseWrapper) -> tuple[list[str], list[str]]:
         connection, "SELECT DISTINCT tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal"
     )
     return (
-        [f"ALTER TABLE {table} DISABLE TRIGGER USER" for (table,) in tables],
+        # No table is altered while checks of it are put off to the end of the transaction.
+        [
+            "SET CONSTRAINTS ALL IMMEDIATE",
+            *(f"ALTER TABLE {table} DISABLE TRIGGER USER" for (table,) in tables),
+        ],
         [f"ALTER TABLE {table} ENABLE TRIGGER USER" for (table,) in tables],
     )
 

@@ -151,8 +151,8 @@ def _scenarios(comparison: Comparison, ids: set[int]) -> dict[int, _Scenario]:
         columns = listed.values_list("scenario_version_id", "case_id", "owner")
         frozen = {pk: (case_id, owner) for pk, case_id, owner in columns}
     found = {}
-    rows = ScenarioVersion.objects.filter(pk__in=ids).select_related("scenario").defer("source_text")
-    waiting = set(ScenarioVersion.objects.filter(pk__in=ids).waiting().values_list("pk", flat=True))
+    versions = ScenarioVersion.objects.filter(pk__in=ids).select_related("scenario", "approval")
+    rows = versions.defer("source_text")
     for version in rows:
         metadata, spec = version.document["metadata"], version.document["spec"]
         case_id, owner = frozen.get(version.pk, ("", metadata.get("owner", "")))
@@ -166,7 +166,7 @@ def _scenarios(comparison: Comparison, ids: set[int]) -> dict[int, _Scenario]:
             covers=tuple(spec.get("covers", ())),
             case_id=case_id,
             owner=owner,
-            counts=version.pk not in waiting,
+            counts=not version.is_waiting,
         )
     return found
 

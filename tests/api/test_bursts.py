@@ -14,8 +14,6 @@ import pytest
 from tests.migrated import migrated_database
 from tests.pages.served import PASSWORD, Served, free_port, serving
 
-pytestmark = pytest.mark.xdist_group("served")
-
 AT_ONCE = 24
 EDITOR = f"""
 from django.contrib.auth import get_user_model

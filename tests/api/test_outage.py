@@ -6,14 +6,11 @@ from pathlib import Path
 
 import httpx
 import psycopg
-import pytest
 
 from tests.api.test_bursts import EDITOR, OnDatabase
 from tests.migrated import migrated_database
 from tests.pages.served import free_port, serving
 from tests.services import POSTGRES_SERVER
-
-pytestmark = pytest.mark.xdist_group("served")
 
 
 def test_an_outage_is_503_and_ends_by_itself(tmp_path: Path) -> None:

@@ -16,8 +16,6 @@ import pytest
 
 from tests.pages.served import Served, prepared, serving
 
-pytestmark = pytest.mark.xdist_group("served")
-
 VERSION = "4.32.5"
 # It pins libraries of its own, so it lives beside ours and not among them; made once.
 HOME = Path(sys.prefix) / f"schemathesis-{VERSION}"

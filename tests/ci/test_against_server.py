@@ -15,7 +15,6 @@ import pytest
 from tests.ci.client import CLIENT, VERSIONS, environment, run
 from tests.pages.served import Served, prepared, serving
 
-pytestmark = pytest.mark.xdist_group("ci-client")
 GOOD = ("--baseline", "1.2.4", "--candidate", "1.3.1")
 
 

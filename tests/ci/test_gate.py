@@ -14,7 +14,6 @@ import pytest
 from tests.ci.client import CLIENT, Answer, comparison, environment, small_server
 from tests.pages.served import Served, prepared, serving
 
-pytestmark = pytest.mark.xdist_group("ci-client")
 SUITE = ("--dataset", "refund-regression-suite")
 ASKED = (*SUITE, "--baseline", "1.2.4", "--candidate", "1.3.0")
 RAN = Answer(201, comparison())

@@ -16,7 +16,6 @@ from tests.drills.sites import DrillSite, pause
 from tests.running import documents
 from tests.running.sites import Site, wait_until
 
-pytestmark = pytest.mark.xdist_group("drills")
 DOUBLED = "SELECT case_id, seq FROM evaluations_toolcall GROUP BY 1, 2 HAVING count(*) > 1"
 
 

@@ -8,7 +8,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import pytest
 
 from tests.ci.client import CLIENT, environment, run
 from tests.drills.conftest import SCENARIOS, STEPS
@@ -16,7 +15,6 @@ from tests.drills.sites import DrillSite, pause
 from tests.running import documents
 from tests.running.sites import wait_until
 
-pytestmark = pytest.mark.xdist_group("drills")
 VERSIONS = ("--baseline", "1.0.0", "--candidate", "2.0.0")
 CREDENTIALS = """
 from django.contrib.auth import get_user_model

@@ -54,7 +54,7 @@ def test_a_stranger_is_sent_to_the_login_page(client: Client) -> None:
 
     for address in CLOSED:
         for response in (client.get(f"/{address}"), client.post(f"/{address}")):
-            # A pattern may not fit the stand-in; then there is nothing at that address, which gives nothing away.
+            # A pattern may not fit the stand-in: then there is nothing there, which gives nothing away.
             assert response.status_code in (302, 303, 401, 404, 405), (address, response.content[:200])
             assert b"helper" not in response.content, address
             assert b"scenario-0" not in response.content, address

@@ -17,8 +17,6 @@ import pytest
 from tests.pages import served
 from tests.pages.served import ROOT, Served, answers, free_port, processes_with, serving, start_serving
 
-pytestmark = pytest.mark.xdist_group("served")
-
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Served:

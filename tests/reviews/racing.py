@@ -93,6 +93,8 @@ class Racer:
         """Two reviewers who both mean to be the first of a round. Last of all: it sets a policy."""
         from reviews.models import ReviewPolicy
 
+        # The other one may still be deciding in the race before.
+        self.meet("before the policy")
         if self.me == 0:
             ReviewPolicy.objects.create(
                 number=1,

@@ -13,9 +13,6 @@ from tests.migrated import migrated_database
 from tests.reviews import racing
 from tests.running.documents import AGENT
 
-# The races are run once for all of these tests, so they belong into one process.
-pytestmark = pytest.mark.xdist_group("races")
-
 ROOT = Path(__file__).parents[2]
 
 # What is stored after the races.

@@ -22,6 +22,7 @@ from evaluations.agents.tools import CaseTools
 from scenarios.documents.agent import load_agent
 from scenarios.documents.cases import case_spec
 from tests.running import documents
+from tests.running.sites import wait_until
 from twins.documents.twin import load_twin
 
 STEPS = "tests.running.agents.StepAgent"
@@ -98,16 +99,13 @@ def test_a_hanging_agent_is_ended_at_its_deadline(step: str) -> None:
 
 
 def test_threads_of_hanging_agents_end() -> None:
+    def agents() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name == "agent"}
+
+    before = agents()
     run("hang", seconds=0.05)
-    deadline = time.monotonic() + 5
-    while [
-        t for t in threading.enumerate() if t.name == "agent" and t.is_alive()
-    ] and time.monotonic() < deadline:
-        # Idle threads stay for the next agent; at most those are left.
-        if len([t for t in threading.enumerate() if t.name == "agent"]) <= 1:
-            break
-        time.sleep(0.02)
-    assert len([t for t in threading.enumerate() if t.name == "agent"]) <= 2
+    # An idle thread stays for the next agent; no other one of this run is left.
+    wait_until(lambda: len(agents() - before) <= 1)
 
 
 @pytest.mark.parametrize(("made", "kind"), [(3, None), (4, "call_limit"), (10_000, "call_limit")])
