@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # The virtual environment is remade only when the pinned requirements change.
 $(VENV)/.installed: requirements.txt requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements-dev.txt
 	touch $@
 
 # Runs the refund agent 1.2.4 against 1.3.0 on nine scenarios, prints what the tools recorded, then serves the

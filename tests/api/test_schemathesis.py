@@ -29,7 +29,12 @@ CHECKS = (
     "ignored_auth",
 )
 SEED = 1
-EXAMPLES = 4
+EXAMPLES = 2
+# Which methods an address refuses is one rule for all of them: each is asked with two that it has not.
+CONFIGURATION = """
+[phases.coverage]
+unexpected-methods = ["DELETE", "QUERY"]
+"""
 
 
 def schemathesis() -> Path:
@@ -39,7 +44,7 @@ def schemathesis() -> Path:
         return command
     try:
         subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True, capture_output=True)
-        pip = [str(HOME / "bin" / "pip"), "install", "--quiet", f"schemathesis=={VERSION}"]
+        pip = [str(HOME / "bin" / "pip"), "install", "--quiet", "--no-compile", f"schemathesis=={VERSION}"]
         subprocess.run(pip, check=True, capture_output=True, timeout=300)
     except (subprocess.SubprocessError, OSError) as problem:
         pytest.skip(f"NOT TESTED with schemathesis: it cannot be installed ({problem})")
@@ -62,9 +67,12 @@ def test_a_live_server_keeps_to_its_description(site: Served, tmp_path: Path) ->
     scopes = [part for scope in ("read", "run", "review", "edit") for part in ("--scope", scope)]
     token = site.run("create_token", "admin", *scopes).strip()
     report = tmp_path / "events.ndjson"
+    configuration = tmp_path / "schemathesis.toml"
+    configuration.write_text(CONFIGURATION)
     run = subprocess.run(
         [
-            str(command), "run", f"{site.url}/api/schema/", "-H", f"Authorization: Bearer {token}",
+            str(command), "--config-file", str(configuration), "run", f"{site.url}/api/schema/",
+            "-H", f"Authorization: Bearer {token}",
             "--phases", "examples,coverage,fuzzing,stateful", "-n", str(EXAMPLES), "--seed", str(SEED),
             "-c", ",".join(CHECKS), "--warnings", "off", "--report", "ndjson",
             "--report-ndjson-path", str(report), "--report-dir", str(tmp_path), "--no-shrink",
