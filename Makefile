@@ -28,8 +28,8 @@ demo: $(VENV)/.installed
 	@$(MANAGE) serve --port $(PORT)
 
 test: $(VENV)/.installed check
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/browser
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder --ignore tests/browser
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile tests/browser
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

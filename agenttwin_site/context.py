@@ -18,6 +18,8 @@ HTMX_CONFIG = json.dumps(
         "allowScriptTags": False,
         "includeIndicatorStyles": False,
         "selfRequestsOnly": True,
+        # What was swapped in works at once: a key pressed within the usual 20 ms would load a whole page.
+        "defaultSettleDelay": 0,
         # Pages are never kept in the browser's storage; going back loads them anew.
         "historyCacheSize": 0,
         "refreshOnHistoryMiss": True,

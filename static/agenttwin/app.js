@@ -64,8 +64,16 @@
   }
 
   function press(element) {
-    if (element.matches("input, textarea, select")) element.focus();
-    else element.click();
+    if (element.matches("input, textarea, select")) {
+      element.focus();
+      return;
+    }
+    element.click();
+    if (element.matches("summary")) {
+      // What it opens may lie far below what the person looks at.
+      element.focus();
+      element.parentElement.scrollIntoView({ block: "nearest" });
+    }
   }
 
   document.addEventListener("keydown", function (event) {

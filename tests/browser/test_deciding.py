@@ -191,7 +191,7 @@ def test_a_draft_is_still_there_after_leaving_the_page(visit: Callable[..., Any]
     page.goto("/audit/")
     page.goto(TIMEOUT_CASE)
     open_form(page, CRITICAL[0])
-    assert page.input_value(".decide textarea") == "half a thought"
+    expect(page.locator(".decide textarea")).to_have_value("half a thought")
 
     page.locator(".decide input[value=PASS]").check()
     page.locator(".decide button[type=submit]").click()
