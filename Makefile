@@ -42,7 +42,7 @@ check: $(VENV)/.installed
 browser: $(VENV)/.installed
 	@if $(BIN)/python -m tests.pages.browser; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
-	then apt-get update -qq && apt-get install -y -qq chromium; \
+	then apt-get update -qq && apt-get install -y -qq chromium-headless-shell || apt-get install -y -qq chromium; \
 	else $(BIN)/python -m playwright install chromium; fi
 
 bench: $(VENV)/.installed

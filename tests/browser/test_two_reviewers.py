@@ -46,6 +46,7 @@ def test_from_the_policy_to_the_verdict(visit: Callable[..., Any], site: Served)
     expect(ann.locator(".decide")).to_contain_text("Two reviewers decide this one")
     expect(ann.locator(".decide")).to_contain_text("If the other agrees:")
     ann.locator(".decide >> text=Cancel").click()
+    expect(ann.locator(".decide")).to_have_count(0)
     decide(ann, "PASS", SECRET, "Decide under seal")
     expect(ann.locator("#decided")).to_contain_text("Kept under seal")
     assert ann.evaluate("document.activeElement.id") == "decided"

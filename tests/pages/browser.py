@@ -15,7 +15,7 @@ SCHEMES = ("light", "dark")
 # Each width and each scheme once: the other two combinations bring nothing new.
 LOOKS = (("desk", "light"), ("phone", "dark"))
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 
 
