@@ -52,11 +52,13 @@ def measure(database: str) -> dict[str, Any]:
 
 
 def measure_memory(database: str, *, pairs: tuple[int, int] = (500, 10_000)) -> dict[str, Any]:
-    """Peak memory of a process that runs 2 x `pairs` cases, in MiB, for a small and a large run."""
+    """Peak memory of a process that runs and concludes 2 x `pairs` cases, in MiB, for a small and a large run."""
     peaks = []
     for count in pairs:
         with _database_url(database) as url:
-            peaks.append(_in_a_process("memory", url, str(count))["peak_mib"])
+            # Whoever starts a comparison writes its rows; a worker is another process.
+            comparison = _in_a_process("start", url, str(count))["comparison"]
+            peaks.append(_in_a_process("memory", url, str(comparison))["peak_mib"])
     return {
         "cases": [2 * count for count in pairs],
         "peak_mib": peaks,
@@ -253,14 +255,16 @@ def _measure_here() -> dict[str, Any]:
     }
 
 
-def _memory_here(pairs: int) -> dict[str, Any]:
+def _memory_here(comparison_id: int) -> dict[str, Any]:
     import resource
 
-    _prepare(scenarios=10)
-    comparison = _start(pairs)
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agenttwin_site.settings")
+    django.setup()
     from evaluations.services.waiting import run_here
 
-    run_here(comparison.pk)
+    run_here(comparison_id)
     return {"peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)}
 
 
