@@ -52,7 +52,7 @@ def measure(database: str) -> dict[str, Any]:
 
 
 def measure_memory(database: str, *, pairs: tuple[int, int] = (500, 10_000)) -> dict[str, Any]:
-    """Peak memory of a process that runs and concludes 2 x `pairs` cases, in MiB, for a small and a large run."""
+    """Peak memory of a process that runs and concludes 2 x `pairs` cases, in MiB: a small and a large run."""
     peaks = []
     for count in pairs:
         with _database_url(database) as url:

@@ -1,28 +1,12 @@
 """The role admin sees the tokens of others and may revoke them (see 0003 on why permissions are made here)."""
 
-from django.apps import apps as installed_apps
-from django.contrib.auth.management import create_permissions
 from django.db import migrations
 
-GRANTED = {"admin": ("view_apitoken", "change_apitoken")}
+from reviews.role_grants import granting
 
-
-def forwards(apps, schema_editor):
-    using = schema_editor.connection.alias
-    config = installed_apps.get_app_config("reviews")
-    create_permissions(config, verbosity=0, interactive=False, using=using, apps=apps)
-    permissions = apps.get_model("auth", "Permission").objects.using(using)
-    groups = apps.get_model("auth", "Group").objects.using(using)
-    for role, names in GRANTED.items():
-        group, _ = groups.get_or_create(name=role)
-        for name in names:
-            group.permissions.add(permissions.get(content_type__app_label="reviews", codename=name))
-
-
-def backwards(apps, schema_editor):
-    """The permissions go with the table."""
+GRANTED = {"admin": ("reviews.view_apitoken", "reviews.change_apitoken")}
 
 
 class Migration(migrations.Migration):
     dependencies = [("reviews", "0005_api_tokens")]
-    operations = [migrations.RunPython(forwards, backwards)]
+    operations = [granting(GRANTED)]

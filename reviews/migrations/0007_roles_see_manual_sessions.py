@@ -1,26 +1,11 @@
 """Every role sees manual sessions in the admin too (see 0003 on why permissions are made here)."""
 
-from django.apps import apps as installed_apps
-from django.contrib.auth.management import create_permissions
 from django.db import migrations
 
+from reviews.role_grants import granting
+
 ROLES = ("viewer", "reviewer", "editor", "admin")
-
-
-def forwards(apps, schema_editor):
-    using = schema_editor.connection.alias
-    config = installed_apps.get_app_config("evaluations")
-    create_permissions(config, verbosity=0, interactive=False, using=using, apps=apps)
-    permissions = apps.get_model("auth", "Permission").objects.using(using)
-    groups = apps.get_model("auth", "Group").objects.using(using)
-    seeing = permissions.get(content_type__app_label="evaluations", codename="view_manualsession")
-    for role in ROLES:
-        group, _ = groups.get_or_create(name=role)
-        group.permissions.add(seeing)
-
-
-def backwards(apps, schema_editor):
-    """The permission goes with the table."""
+GRANTED = {role: ("evaluations.view_manualsession",) for role in ROLES}
 
 
 class Migration(migrations.Migration):
@@ -28,4 +13,4 @@ class Migration(migrations.Migration):
         ("reviews", "0006_roles_manage_tokens"),
         ("evaluations", "0003_manual_sessions"),
     ]
-    operations = [migrations.RunPython(forwards, backwards)]
+    operations = [granting(GRANTED)]

@@ -1,9 +1,8 @@
 """Policies and blind decisions cannot be changed, nor rounds that are settled; who may see and who may set."""
 
-from django.apps import apps as installed_apps
-from django.contrib.auth.management import create_permissions
 from django.db import migrations
 
+from reviews.role_grants import grant
 from twins.row_guards import Frozen, install, remove
 
 GUARDS = [
@@ -20,27 +19,19 @@ GUARDS = [
     ),
     Frozen("reviews_doublereview", when="settled_at IS NOT NULL", unique=(("id",), ("result_id", "number"))),
 ]
-SEES = ("view_reviewpolicy", "view_doublereview")
+SEES = ("reviews.view_reviewpolicy", "reviews.view_doublereview")
 GRANTED = {
     "viewer": SEES,
     "reviewer": SEES,
     "editor": SEES,
-    "admin": (*SEES, "add_reviewpolicy"),
+    "admin": (*SEES, "reviews.add_reviewpolicy"),
 }
 
 
 def forwards(apps, schema_editor):
     for guard in GUARDS:
         install(guard, schema_editor)
-    using = schema_editor.connection.alias
-    config = installed_apps.get_app_config("reviews")
-    create_permissions(config, verbosity=0, interactive=False, using=using, apps=apps)
-    permissions = apps.get_model("auth", "Permission").objects.using(using)
-    groups = apps.get_model("auth", "Group").objects.using(using)
-    for role, names in GRANTED.items():
-        group, _ = groups.get_or_create(name=role)
-        for name in names:
-            group.permissions.add(permissions.get(content_type__app_label="reviews", codename=name))
+    grant(GRANTED, apps, schema_editor)
 
 
 def backwards(apps, schema_editor):
