@@ -274,13 +274,14 @@ def _shown_by(
             if kind == "tool" and scenario.name in passing:
                 found[name].add(scenario.name)
     used = (
-        ToolCall.objects.filter(case__run__comparison=comparison, case__run__side=Side.CANDIDATE)
+        ToolCall.objects.filter(
+            case__run__comparison=comparison, case__run__side=Side.CANDIDATE, case__pair__replaced=False
+        )
         .order_by()
         .values_list("case__pair__scenario_version_id", "kind", "tool")
         .distinct()
     )
     for pk, kind, tool in used:
-        # A trial that was run again may have used what the second run did not: only counted pairs are known.
         if pk in versions and versions[pk].name in passing:
             found[SEARCH if kind == RecordKind.RETRIEVAL else tool].add(versions[pk].name)
     return found
@@ -295,6 +296,7 @@ def _judges(comparison: Comparison, versions: Mapping[int, _Scenario]) -> tuple[
         JudgeVerdict.objects.filter(
             result__case__run__comparison=comparison,
             result__case__run__side=Side.CANDIDATE,
+            result__case__pair__replaced=False,
             result__status=F("result__effective_status"),
             score__isnull=False,
         )

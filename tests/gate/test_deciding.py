@@ -9,13 +9,16 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from evaluations.errors import NotEndedError, RequestError
-from evaluations.models import ExpectationResult, GateDecision
+from evaluations.models import Case, ExpectationResult, GateDecision
 from evaluations.services.effective import set_effective_status
 from evaluations.services.gate import evaluate, fired_in, is_stale, read_content, verification
 from evaluations.services.gate_evidence import read_evidence
 from evaluations.services.gate_policies import save_gate_policy
+from evaluations.services.rerunning import rerun_trials
+from evaluations.services.waiting import run_here
 from reviews import audit
 from tests.documents.samples import gate_policy
+from tests.models import factories
 from tests.running import documents
 from tests.triggers import triggers_lifted
 
@@ -172,6 +175,23 @@ def test_reading_the_evidence_takes_a_fixed_number_of_queries(
         with django_assert_num_queries(expected):
             read = read_evidence(comparison)
         assert [len(case.trials) for case in read.evidence.cases] == [trials] * 3
+
+
+def test_a_tool_that_only_a_replaced_trial_called_is_not_shown_to_work(
+    given: Any, compared: Any, tmp_path: Any
+) -> None:
+    back = tmp_path / "back"
+    given(documents.scenario("refund"), candidate=(f"refuse-until {back} 1", documents.GOOD[1]))
+    comparison = compared()
+    unfinished = Case.objects.get(run__comparison=comparison, run__side="CANDIDATE")
+    factories.tool_call(unfinished, 1, tool="lookup")
+    back.touch()
+    rerun_trials(comparison=comparison, actor=None, wake=False)
+    run_here(comparison.pk)
+    comparison.refresh_from_db()
+    shown = {tool.name: tool.passing for tool in read_evidence(comparison).evidence.tools}
+    assert shown["lookup"] == ()
+    assert shown["refund"] == ("refund",)
 
 
 def test_the_same_rows_give_the_same_evidence(given: Any, compared: Any) -> None:
