@@ -151,8 +151,10 @@ class CaseEvidence:
         return sum(trial.candidate.graded for trial in self.trials)
 
     def is_passed(self, rate: float = 1.0) -> bool:
-        """Whether enough of its trials pass; a trial that was not graded is none that passed."""
-        return bool(self.trials) and self.passed_trials >= rate * len(self.trials) - 1e-9
+        """Whether enough of its trials pass, and at least one, however low the rate; a trial that was not
+        graded is none that passed.
+        """
+        return self.passed_trials > 0 and self.passed_trials >= rate * len(self.trials) - 1e-9
 
     @property
     def worst_trial(self) -> Trial | None:

@@ -109,6 +109,8 @@ def _tool_input(body: Mapping[str, Any], tool: str) -> Any:
         raise JudgeError("refused", "the model declined")
     if stopped == "max_tokens":
         raise JudgeError("malformed", "the reply was cut off at its longest length")
+    if stopped not in ("tool_use", "end_turn"):
+        raise JudgeError("malformed", "the reply did not end of itself")
     blocks = body.get("content")
     if not isinstance(blocks, list) or not all(isinstance(block, Mapping) for block in blocks):
         raise JudgeError("malformed", "the reply has no list of content blocks")

@@ -11,6 +11,7 @@ import asyncio
 import functools
 import math
 import os
+import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -30,6 +31,11 @@ T = TypeVar("T")
 MAX_REPLY_BYTES = 256 * 1024
 MAX_DETAIL = 300
 REDACTED = "[REDACTED]"
+# A shorter key is a placeholder, as local servers take any. Hiding an "x" would break every reply.
+_SECRET_LENGTH = 8
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+# JSON within JSON within JSON, escaped each time.
+_DEEPEST_ESCAPE = 4
 
 
 class _TooMuchError(Exception):
@@ -59,7 +65,24 @@ class Key:
         raise JudgeError("rejected", f"{' or '.join(variables)} is not set where judging runs")
 
     def hide(self, text: str) -> str:
-        return text.replace(self.value, REDACTED)
+        return text.replace(self.value, REDACTED) if len(self.value) >= _SECRET_LENGTH else text
+
+    def is_spelled_in(self, text: str) -> bool:
+        """Whether JSON text says the key with escapes, where `hide` cannot see it."""
+        if len(self.value) < _SECRET_LENGTH:
+            return False
+        for _ in range(_DEEPEST_ESCAPE):
+            plainer = _ESCAPED.sub(_unescaped, text)
+            if plainer == text:
+                return False
+            if self.value in plainer:
+                return True
+            text = plainer
+        return False
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else found[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +111,8 @@ async def _bounded(ask: Callable[[httpx2.AsyncClient], Awaitable[bytes]], timeou
         raise JudgeError("timeout", f"no answer within {timeout_s:g} s") from None
     except Exception as problem:
         if (too_much := _found(problem, _TooMuchError)) is not None:
-            raise JudgeError("malformed", str(too_much)) from None
+            # Something came, so it is paid for.
+            raise JudgeError("malformed", str(too_much), raw=f"[{too_much}]") from None
         # Its words may repeat a header, so only its name is told.
         if (broken := _found(problem, httpx2.TransportError)) is not None:
             kind = "timeout" if isinstance(broken, httpx2.TimeoutException) else "unavailable"
@@ -100,14 +124,16 @@ def read_reply(data: bytes, key: Key) -> Reply:
     """A reply with status 2xx.
 
     Raises:
-        JudgeError: `malformed` when it is no JSON object.
+        JudgeError: `malformed` when it is no JSON object, or spells out the key: no verdict has to.
     """
     # Kept as it came, but for what no database holds.
     text = key.hide(data.decode("utf-8-sig", "replace")).replace("\x00", "\ufffd")
+    if key.is_spelled_in(text):
+        raise JudgeError("malformed", f"the reply repeats the key in {key.variable}", raw=REDACTED)
     try:
         body = read_json(text)
     except ValueError as problem:
-        raise JudgeError("malformed", f"the reply is not JSON: {problem}", raw=text) from None
+        raise JudgeError("malformed", f"the reply is not JSON: {problem}", raw=text or "[nothing]") from None
     if not isinstance(body, dict):
         raise JudgeError("malformed", "the reply is not a JSON object", raw=text)
     return Reply(text, body)

@@ -114,6 +114,8 @@ def _content(body: Mapping[str, Any]) -> str:
         raise JudgeError("refused", "the model declined")
     if choice.get("finish_reason") == "length":
         raise JudgeError("malformed", "the reply was cut off at its longest length")
+    if choice.get("finish_reason") != "stop":
+        raise JudgeError("malformed", "the reply did not end of itself")
     content = message.get("content")
     if not isinstance(content, str):
         raise JudgeError("malformed", "the reply has no text")

@@ -143,9 +143,22 @@ def _reason(case: Case | None, results: Sequence[ExpectationResult]) -> str:
         return f"did not finish{f': {why}' if why else ''}"
     told = _told_first(results)
     if told is None:
-        return case.error_reason or ("every check passed" if results else "nothing was checked")
+        return case.error_reason or _passed(results)
     where = _places(told)
     return f"{told.expectation_id}: {told.reason}{f' ({where})' if where else ''}"
+
+
+def _passed(results: Sequence[ExpectationResult]) -> str:
+    unmeasured = [
+        f"{one.expectation_id} ({one.reason})" for one in results if one.effective_status == "SKIPPED"
+    ]
+    if len(unmeasured) == len(results):
+        return f"nothing was checked{': ' if unmeasured else ''}{'; '.join(unmeasured)}"
+    return (
+        f"every other check passed, not measured: {'; '.join(unmeasured)}"
+        if unmeasured
+        else "every check passed"
+    )
 
 
 def _told_first(results: Sequence[ExpectationResult]) -> ExpectationResult | None:

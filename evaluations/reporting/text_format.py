@@ -71,6 +71,10 @@ def _verdict(verdict: str | None) -> str:
 def _details(case: CaseReport) -> Iterator[str]:
     if case.is_hidden:
         return
+    if case.klass != "INCOMPLETE":
+        yield from (
+            _unmeasured(line) for line in case.candidate.results if line.status in ("SKIPPED", "ERROR")
+        )
     if case.klass == "UNCHANGED":
         failing = [line.id for line in case.candidate.results if line.status == "FAIL"]
         if failing:
@@ -92,6 +96,11 @@ def _failing(line: ResultLine) -> str:
     label = f" {line.label}" if line.label else ""
     judged = f" (judged by {line.judge.provider})" if line.judge is not None else ""
     return f"fails now: {line.id}{critical}{label}{judged}: {line.reason}"
+
+
+def _unmeasured(line: ResultLine) -> str:
+    critical = " (critical)" if line.critical else ""
+    return f"not measured: {line.id}{critical}: {line.reason}"
 
 
 def _totals(report: ComparisonReport) -> Iterator[str]:

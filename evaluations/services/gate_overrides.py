@@ -29,19 +29,26 @@ MAX_REASON = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a decision reads now. `override` is the one in force that covers it."""
+    """How a decision reads now. `override` is the one in force that covers it; `verified` whether it is what
+    was decided.
+    """
 
     outcome: str
     override: GateOverride | None = None
+    verified: bool = True
 
     @property
     def reads(self) -> str:
-        """`BLOCK`, or OVERRIDDEN while an override is in force."""
+        """`BLOCK`, or OVERRIDDEN while an override is in force; NOT VERIFIED whatever it says otherwise."""
+        if not self.verified:
+            return NOT_VERIFIED
         return OVERRIDDEN if self.override is not None else self.outcome
 
     @property
     def words(self) -> str:
         """`OVERRIDDEN (originally BLOCK)`, `BLOCK`."""
+        if not self.verified:
+            return NOT_VERIFIED
         return f"{OVERRIDDEN} (originally {self.outcome})" if self.override is not None else self.outcome
 
 
@@ -127,29 +134,30 @@ def standing_of(decision: GateDecision, now: datetime | None = None) -> Standing
 
 
 def standings(decisions: Sequence[GateDecision], now: datetime | None = None) -> dict[int, Standing]:
-    """How these decisions read now: one query, one more where an override of another decision may cover one.
+    """How these decisions read now: two queries. Each is verified.
 
-    A decision that does not verify is covered by nothing.
+    A decision that does not verify is covered by nothing, and an override of one covers nothing.
     """
     now = now or timezone.now()
     subjects = {decision.subject for decision in decisions if decision.outcome != PASS}
     in_force: dict[str, list[GateOverride]] = {}
     if subjects:
         rows = GateOverride.objects.in_force(now).filter(decision__subject__in=subjects)
-        for row in rows.select_related("decision", "person").order_by("-expires_at"):
+        needed = ("decision__policy", "decision__policy_version", "person")
+        for row in rows.select_related(*needed).order_by("-expires_at"):
             in_force.setdefault(row.decision.subject, []).append(row)
-    contents = _contents([one for one in decisions if one.outcome != PASS and one.subject in in_force])
+    verified = _verified(decisions)
     found = {}
     for decision in decisions:
         candidates = in_force.get(decision.subject, []) if decision.outcome != PASS else []
-        own = contents.get(decision.pk)
+        own = verified.get(decision.pk)
         covering = (row for row in candidates if own is not None and _covers(row, decision, own))
-        found[decision.pk] = Standing(decision.outcome, next(covering, None))
+        found[decision.pk] = Standing(decision.outcome, next(covering, None), own is not None)
     return found
 
 
-def _contents(decisions: Sequence[GateDecision]) -> dict[int, GateDecision]:
-    """The decisions whose contents are needed, loaded whole in one query."""
+def _verified(decisions: Sequence[GateDecision]) -> dict[int, GateDecision]:
+    """Those that are what was decided, loaded whole in one query."""
     if not decisions:
         return {}
     rows = GateDecision.objects.select_related("policy", "policy_version", "decided_by")
@@ -160,6 +168,8 @@ def _contents(decisions: Sequence[GateDecision]) -> dict[int, GateDecision]:
 def _covers(row: GateOverride, decision: GateDecision, whole: GateDecision) -> bool:
     if row.decision_id == decision.pk:
         return True
+    if not verification(row.decision).holds:
+        return False
     allowed, found = _fired(read_content(row.decision)), _fired(read_content(whole))
     return allowed is not None and found is not None and found <= allowed
 

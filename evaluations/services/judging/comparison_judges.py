@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from evaluations.models import Case, ComparisonJudge, JudgeVerdict
+from evaluations.models import Case, ComparisonJudge, JudgeVerdict, ResultStatus
 from twins.engine.values import digest
 
 _OF_A_JUDGE = (
@@ -15,8 +15,9 @@ _OF_A_JUDGE = (
 def note_judges(verdicts: Sequence[tuple[int, JudgeVerdict]]) -> None:
     """Note who judged, given (case, verdict); inside the transaction that stores them: two queries.
 
-    What is noted already stays; others may note the same at the same time.
+    Whoever was not asked judged nothing. What is noted already stays; others may note the same meanwhile.
     """
+    verdicts = [one for one in verdicts if one[1].status != ResultStatus.SKIPPED]
     comparisons = _comparisons({case_id for case_id, _ in verdicts})
     found: dict[tuple[int, str], ComparisonJudge] = {}
     for case_id, verdict in verdicts:
