@@ -11,14 +11,16 @@ from itertools import islice
 from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from evaluations.models import ExpectationResult
+from evaluations.models import ExpectationResult, GateDecision
 from evaluations.services.effective import strayed_standings
+from evaluations.services.gate import verification
 from reviews.evidence import evidence_digest
 from reviews.models import AuditEntry, BlindDecision, Review
 from reviews.seals import seal_of
 
 OVERRIDDEN, WITHDRAWN = "result_overridden", "review_withdrawn"
 BLIND = "blind_decision_recorded"
+DECIDED = "gate_decided"
 CHUNK = 200
 SHOWN = 20
 
@@ -42,6 +44,7 @@ def _problems() -> Iterator[str]:
     if stored > recorded:
         yield f"{stored - recorded} of {stored} reviews have no entry in the log"
     yield from _seal_problems()
+    yield from _gate_problems()
     yield from _status_problems()
     yield from strayed_standings()
 
@@ -74,6 +77,29 @@ def _seal_problems() -> Iterator[str]:
     stored_ones = BlindDecision.objects.count()
     if stored_ones > recorded:
         yield f"{stored_ones - recorded} of {stored_ones} blind decisions have no entry in the log"
+
+
+def _gate_problems() -> Iterator[str]:
+    """Decisions of the gate that are not what was decided: the log has their hash, outcome and revision."""
+    entries = AuditEntry.objects.filter(action=DECIDED).order_by("sequence")
+    recorded, last = 0, 0
+    while chunk := list(entries.filter(sequence__gt=last)[:CHUNK]):
+        stored = GateDecision.objects.select_related("policy", "policy_version").in_bulk(
+            [int(entry.subject_id) for entry in chunk]
+        )
+        for entry in chunk:
+            decision = stored.get(int(entry.subject_id))
+            if decision is None:
+                yield f"entry {entry.sequence}: the gate decision it records is gone"
+                continue
+            now = (decision.sha256, decision.outcome, decision.revision, decision.comparison_id)
+            then = tuple(entry.after[name] for name in ("sha256", "outcome", "revision", "comparison"))
+            if now != then or not verification(decision).holds:
+                yield f"entry {entry.sequence}: gate decision {decision.pk} is no longer what was decided"
+        recorded, last = recorded + len(chunk), chunk[-1].sequence
+    stored_ones = GateDecision.objects.count()
+    if stored_ones > recorded:
+        yield f"{stored_ones - recorded} of {stored_ones} gate decisions have no entry in the log"
 
 
 def _status_problems() -> Iterator[str]:

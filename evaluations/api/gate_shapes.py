@@ -50,7 +50,8 @@ class DecisionShape(serializers.Serializer):
     dataset = serializers.CharField(allow_null=True)
     policy = serializers.CharField(help_text="NAME@VERSION.")
     outcome = serializers.ChoiceField(choices=GateOutcome.values)
-    reads = serializers.CharField(help_text="The outcome, or OVERRIDDEN (originally …).")
+    reads = serializers.CharField(help_text="The outcome, OVERRIDDEN (originally …), or NOT VERIFIED.")
+    verified = serializers.BooleanField(help_text="Whether the record is what was decided.")
     headline = serializers.CharField(allow_blank=True, help_text="Why, in a line.")
     sha256 = serializers.CharField()
     decided_at = serializers.DateTimeField()
@@ -227,6 +228,7 @@ def decision_json(request: Any, row: GateDecision, standing: Standing) -> dict[s
         "policy": str(row.policy_version),
         "outcome": row.outcome,
         "reads": standing.words,
+        "verified": standing.verified,
         "headline": row.headline,
         "sha256": row.sha256,
         "decided_at": row.decided_at,

@@ -26,6 +26,8 @@ OVERRIDE = "evaluations.add_gateoverride"
 LONGEST = timedelta(days=90)
 MAX_REASON = 10_000
 
+NOT_VERIFIED = "NOT VERIFIED"
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:

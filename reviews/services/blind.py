@@ -83,7 +83,8 @@ def decide(
         raise AlreadyDecidedError(
             "You are one of the two who disagree on this one. A third reviewer must decide."
             if round_.state == DoubleReviewState.SPLIT
-            else "You have decided on this one. Another reviewer must decide too, without seeing what you decided."
+            else "You have decided on this one. Another reviewer must decide too, "
+            "without seeing what you decided."
         )
     given = _stored(round_, wanted)
     votes = DoubleReview.objects.get(pk=round_.pk).votes

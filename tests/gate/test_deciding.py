@@ -11,16 +11,26 @@ from django.db import IntegrityError, connection, transaction
 from evaluations.errors import NotEndedError, RequestError
 from evaluations.models import Case, ExpectationResult, GateDecision
 from evaluations.services.effective import set_effective_status
-from evaluations.services.gate import evaluate, fired_in, is_stale, read_content, verification
+from evaluations.services.gate import (
+    evaluate,
+    fired_in,
+    is_stale,
+    read_content,
+    sha256_of,
+    verification,
+)
 from evaluations.services.gate_evidence import read_evidence
+from evaluations.services.gate_overrides import standing_of
 from evaluations.services.gate_policies import save_gate_policy
 from evaluations.services.rerunning import rerun_trials
 from evaluations.services.waiting import run_here
 from reviews import audit
+from reviews.reconciling import decision_problems
 from tests.documents.samples import gate_policy
 from tests.models import factories
 from tests.running import documents
 from tests.triggers import triggers_lifted
+from twins.engine.values import canonical_json
 
 pytestmark = pytest.mark.django_db
 # Nothing but the agent's work decides: the tools of its manifest are all covered.
@@ -272,3 +282,23 @@ def test_the_database_refuses_to_change_or_remove_a_decision(decided: Any) -> No
         with pytest.raises(IntegrityError, match="written once"), transaction.atomic():
             connection.cursor().execute(sql)
     assert json.loads(GateDecision.objects.get(pk=decision.pk).content)["outcome"] == "BLOCK"
+
+
+@pytest.mark.parametrize("columns", [{"outcome": "PASS"}, {"content": "{}"}, {"revision": 9}])
+def test_the_audit_holds_decisions_against_the_log(decided: Any, columns: dict[str, Any]) -> None:
+    decision = decided(ALONE)
+    assert decision_problems() == []
+    changed(decision, **columns)
+    (problem,) = decision_problems()
+    assert problem.endswith(f"gate decision {decision.pk} is no longer what was decided")
+    assert standing_of(GateDecision.objects.get(pk=decision.pk)).words == "NOT VERIFIED"
+
+
+def test_who_changes_content_and_hash_together_does_not_change_the_log(decided: Any) -> None:
+    decision = decided(ALONE)
+    content = json.loads(decision.content) | {"outcome": "PASS"}
+    text = canonical_json(content)
+    forged = changed(decision, content=text, sha256=sha256_of(text), outcome="PASS")
+    assert verification(forged).holds
+    (problem,) = decision_problems()
+    assert f"gate decision {decision.pk}" in problem

@@ -123,9 +123,18 @@ def test_one_that_does_not_verify_is_not_overridden_and_not_covered(decided: Any
     decision = decided(ALONE)
     give(decision, boss)
     forged = changed(decision, content=decision.content.replace("refund", "refuse", 1))
-    assert standing_of(forged).words == "BLOCK"
+    assert standing_of(forged).words == "NOT VERIFIED"
     with pytest.raises(RequestError, match="it does not verify"):
         give(forged, boss)
+
+
+def test_an_override_of_one_that_does_not_verify_covers_nothing(
+    decided: Any, compared: Any, boss: Any
+) -> None:
+    decision = decided(ALONE)
+    give(decision, boss)
+    changed(decision, content=decision.content.replace("refund", "refuse", 1))
+    assert standing_of(evaluate(comparison_id=compared().pk)).words == "BLOCK"
 
 
 def test_it_covers_another_run_of_the_same_in_which_nothing_else_fired(

@@ -388,3 +388,9 @@ def test_a_rule_is_refused_that_is_taken_passes_or_says_nothing() -> None:
 
 def test_nothing_observed_is_nothing_found() -> None:
     assert found("0 gaps", []) is None
+
+
+def test_a_case_passes_with_at_least_one_trial_however_low_the_rate() -> None:
+    assert not case(*trials(0, 1)).is_passed(1e-10)
+    assert case(*trials(1, 10)).is_passed(1e-10)
+    assert not case(*trials(0, 1_000)).is_passed(0.0001)

@@ -253,6 +253,41 @@ def test_an_answer_that_trickles_ends_in_time(ask: Ask, in_head: bool) -> None:
     assert time.monotonic() - started < 2
 
 
+def spelled(text: str) -> str:
+    """The text as JSON may write it: every character by its number."""
+    return "".join(f"\\u{ord(character):04x}" for character in text)
+
+
+def test_a_key_spelled_with_escapes_is_not_kept(ask: Ask, wire: Any) -> None:
+    said = json.dumps(wire.verdict({**verdict(), "reason": "It is KEY."}))
+    for escaped in (spelled(KEY), json.dumps(spelled(KEY))[1:-1]):
+        error = refusal_of(ask, says(200, said.replace("KEY", escaped)))
+        assert (error.kind, error.raw) == ("malformed", REDACTED)
+        assert error.detail == f"the reply repeats the key in {wire.variable}"
+
+
+def test_a_placeholder_for_a_key_hides_nothing(ask: Ask, wire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(wire.variable, "x")
+    assert REDACTED not in ask(says(200, wire.verdict(verdict()))).raw
+
+
+def test_only_a_reply_that_ended_of_itself_is_a_verdict(ask: Ask, wire: Any) -> None:
+    whole = json.dumps(wire.verdict(verdict()))
+    for ended in ('"stop"', '"tool_use"'):
+        for other in ("null", '"pause_turn"', '"tool_calls"'):
+            if ended in whole:
+                reply = whole.replace(f'_reason": {ended}', f'_reason": {other}')
+                assert reply != whole
+                assert refusal_of(ask, says(200, reply)).kind == "malformed"
+
+
+@pytest.mark.parametrize("reply", [endless, says(200, "")], ids=["too large", "empty"])
+def test_what_came_is_paid_for_whatever_it_was(ask: Ask, reply: Any) -> None:
+    error = refusal_of(ask, reply)
+    assert error.raw
+    assert error.cost_usd is None
+
+
 def test_an_endless_answer_is_not_read_to_its_end(ask: Ask) -> None:
     error = refusal_of(ask, endless)
     assert (error.kind, error.detail) == ("malformed", f"the reply has more than {MAX_REPLY_BYTES} bytes")
