@@ -31,6 +31,11 @@ class TwinVersionQuerySet(models.QuerySet["TwinVersion"]):
         )
 
 
+def lookup_text(text: str) -> str:
+    """What a database can be asked for: without NUL and lone surrogates, which no stored text holds."""
+    return text.encode("utf-8", "ignore").decode("utf-8").replace("\x00", "")
+
+
 def holding(rows: Any, column: str, text: str) -> Any:
     """Rows whose JSON list `column` holds `text`."""
     if connection.features.supports_json_field_contains:

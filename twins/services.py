@@ -12,6 +12,7 @@ from twins.documents.twin import planted_secrets as secrets_in
 from twins.documents.twin import validate_twin
 from twins.engine.definition import Definition, compile_definition
 from twins.models import Twin, TwinVersion
+from twins.querysets import lookup_text
 from twins.versioning import NewContent, add_version, source_of
 
 
@@ -43,7 +44,7 @@ def _secrets_around(document: Any, name: str | None) -> list[str]:
     """What the problems of a refused twin must not repeat: its secrets, and those of the stored one."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     named = name or (metadata.get("name") if isinstance(metadata, dict) else None)
-    known = named if isinstance(named, str) and "\x00" not in named else ""
+    known = lookup_text(named) if isinstance(named, str) else ""
     stored = TwinVersion.objects.current_of(known)
     return [*secrets_in(document), *(planted_secrets(stored.document) if stored else ())]
 

@@ -35,8 +35,16 @@ class Failure:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        problems = {"problems": [one.to_json() for one in self.problems]} if self.problems else {}
-        return {"code": self.code, "detail": self.detail, **problems}
+        problems = {"problems": [_sendable(one.to_json()) for one in self.problems]} if self.problems else {}
+        return {**_sendable({"code": self.code, "detail": self.detail}), **problems}
+
+
+def _sendable(texts: Mapping[str, Any]) -> dict[str, Any]:
+    """What was found may be told again, and a lone surrogate in it is no text that can be sent."""
+    return {
+        name: value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
+        for name, value in texts.items()
+    }
 
 
 class ApiError(Exception):

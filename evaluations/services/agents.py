@@ -18,6 +18,7 @@ from twins.documents.source import Finding
 from twins.engine.values import digest
 from twins.errors import StaleEditError
 from twins.models import Twin
+from twins.querysets import lookup_text
 from twins.services import name_problems, planted_secrets
 from twins.versioning import announce, lock_parent, reference, source_of
 
@@ -90,7 +91,7 @@ def secrets_around(agent: str) -> list[str]:
 def _secrets_around(document: Any) -> list[str]:
     metadata = document.get("metadata") if isinstance(document, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return secrets_around(name if isinstance(name, str) and "\x00" not in name else "")
+    return secrets_around(lookup_text(name) if isinstance(name, str) else "")
 
 
 def manifest_of(version: AgentVersion) -> AgentManifest:

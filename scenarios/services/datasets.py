@@ -36,6 +36,7 @@ from twins.documents.source import Finding, Source
 from twins.engine.redaction import redactor
 from twins.engine.values import digest
 from twins.models import TwinVersion
+from twins.querysets import lookup_text
 from twins.services import name_problems, planted_secrets
 from twins.versioning import NewContent, add_version, lock_parent, source_of
 
@@ -134,7 +135,7 @@ def resolve(ref: str) -> DatasetVersion:
         UnknownDatasetError: there is none; says what there is.
     """
     name, at, number = ref.partition("@")
-    dataset = Dataset.objects.filter(name=name.replace("\x00", "")).first()
+    dataset = Dataset.objects.filter(name=lookup_text(name)).first()
     if dataset is None:
         names = Dataset.objects.order_by("name").values_list("name", flat=True)
         raise UnknownDatasetError(f"unknown dataset {ref!r} ({_listed('datasets', names)})")
@@ -185,7 +186,7 @@ def for_agent(agent: str) -> list[str]:
 
 def known_scenarios(names: Collection[str], sight: Sight = EVERYTHING) -> KnownScenarios:
     """What is stored of these scenarios, as far as `sight` has them: two queries."""
-    wanted = [name.replace("\x00", "") for name in names]
+    wanted = [lookup_text(name) for name in names]
     rows = sight.of(ScenarioVersion.objects.filter(scenario__name__in=wanted)).order_by("number")
     columns = ("scenario__name", "scenario__current_version_id", "pk", "number", "agent_name", "twin_name")
     versions: dict[str, dict[int, WrittenFor]] = {}
@@ -205,9 +206,7 @@ def _refuse_hidden(source: Source, sight: Sight) -> None:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if sight.sees_all or not isinstance(name, str):
         return
-    if DatasetVersion.objects.filter(
-        dataset__name=name.replace("\x00", ""), purpose=Purpose.HOLDOUT
-    ).exists():
+    if DatasetVersion.objects.filter(dataset__name=lookup_text(name), purpose=Purpose.HOLDOUT).exists():
         raise HoldoutHiddenError(
             f"dataset {name!r} is or was a holdout: changing it needs the permission {DETAILS}"
         )

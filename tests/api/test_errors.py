@@ -100,6 +100,29 @@ def test_a_lone_surrogate_is_a_problem_and_no_crash(api) -> None:
     told(api().ask("POST", "comparisons/", data=body, content_type="application/json"), 400, "invalid")
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("comparisons/", b'{"\\ud800": 1}'),
+        ("queue/", b'{"pair": 1, "side": "\\ud800", "note": "Long enough a note."}'),
+        ("review-policy/", b'{"two_reviewers": ["\\ud800"]}'),
+    ],
+)
+def test_a_lone_surrogate_that_is_told_again_can_be_sent(api, path: str, body: bytes) -> None:
+    told(api().ask("POST", path, data=body, content_type="application/json"), 400, "invalid")
+
+
+@pytest.mark.parametrize("path", ["twins/", "agents/", "datasets/", "scenarios/", "gate/policies/"])
+def test_a_document_named_by_a_lone_surrogate_is_refused(api, path: str) -> None:
+    kind = {"twins/": "TwinDefinition", "agents/": "Agent", "datasets/": "Dataset", "scenarios/": "Scenario"}
+    document = (
+        b'{"apiVersion": "agenttwin.dev/v1", "kind": "%s", "metadata": {"name": "\\ud800"}, "spec": {}}'
+        % kind.get(path, "GatePolicy").encode()
+    )
+    answer = api().ask("POST", path, data=document, content_type="application/json")
+    told(answer, 400, "invalid_document")
+
+
 def test_a_body_that_is_too_large(api, settings) -> None:
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
     body = b'{"agent": "' + b"x" * 1024 * 1024 + b'"}'
