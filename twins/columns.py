@@ -1,4 +1,4 @@
-"""A column for JSON values that must come back exactly as they went in."""
+"""Columns for what must come back exactly as it went in, or say that it does not."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -38,3 +38,21 @@ class ExactJSONField(_Text):
     def value_to_string(self, obj: models.Model) -> Any:
         """The value itself, as Django's own JSON column does: a fixture holds JSON, not JSON in a text."""
         return self.value_from_object(obj)
+
+
+class AlwaysReadableTextField(_Text):
+    """A text that can be read whatever somebody wrote over it, so that a changed byte is seen and told.
+
+    SQLite stores any bytes as a text and refuses to read back what is no UTF-8, which would take every list
+    with that row along. To migrations it is a plain text.
+    """
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        return (f"CAST({sql} AS BLOB)" if compiler.connection.vendor == "sqlite" else sql), params
+
+    def from_db_value(self, value: bytes | str | None, expression: Any, connection: Any) -> Any:
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.TextField", args, kwargs

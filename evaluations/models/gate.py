@@ -8,7 +8,7 @@ from django.db.models.lookups import GreaterThanOrEqual
 from django.urls import reverse
 
 from evaluations.querysets import GateDecisionQuerySet, GateOverrideQuerySet
-from twins.columns import ExactJSONField
+from twins.columns import AlwaysReadableTextField, ExactJSONField
 
 NOTE_MIN_LENGTH = 10
 TICKET_LENGTH = 200
@@ -94,10 +94,10 @@ class GateDecision(models.Model):
     revision = models.PositiveIntegerField()
     outcome = models.CharField(max_length=5, choices=GateOutcome)
     # Why, in a line: the first rule that fired.
-    headline = models.TextField(blank=True)
+    headline = AlwaysReadableTextField(blank=True)
     # What was decided on, whoever ran it when: an override of a decision covers the next one on the same.
     subject = models.CharField(max_length=64, db_index=True)
-    content = models.TextField()
+    content = AlwaysReadableTextField()
     sha256 = models.CharField(max_length=64)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

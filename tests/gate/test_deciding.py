@@ -302,3 +302,16 @@ def test_who_changes_content_and_hash_together_does_not_change_the_log(decided: 
     assert verification(forged).holds
     (problem,) = decision_problems()
     assert f"gate decision {decision.pk}" in problem
+
+
+@pytest.mark.parametrize("byte", ["X'FF'", "CAST(X'FF' AS TEXT)"])
+def test_a_byte_that_is_no_text_takes_no_page_along(decided: Any, member: Any, byte: str) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL keeps no text that is not UTF-8")
+    decision = decided(ALONE)
+    with triggers_lifted(connection), connection.cursor() as cursor:
+        cursor.execute(f"UPDATE evaluations_gatedecision SET content = {byte} || substr(content, 2)")
+    client = member("viewer")
+    for address in ("/releases/", f"/releases/{decision.pk}/", f"/comparisons/{decision.comparison_id}/"):
+        assert client.get(address).status_code == 200
+        assert "NOT VERIFIED" in client.get(address).content.decode(), address
