@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.on_postgresql import hold_on_postgresql
 
-MODULES = ("test_tokens", "test_comparisons")
+MODULES = ("test_tokens", "test_comparisons", "test_cases", "test_errors")
 
 
 def test_the_same_holds_on_postgresql(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.on_postgresql import hold_on_postgresql
 
-MODULES = ("test_labelling", "test_calibrating")
+MODULES = ("test_criteria", "test_labelling", "test_calibrating", "test_standing")
 
 
 def test_the_same_holds_on_postgresql(tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ MODULES = (
     "test_deciding",
     "test_queueing",
     "test_audit",
+    "test_reconciling",
+    "test_people",
+    "test_policy",
     "test_two_reviewers",
     "test_judged_queue",
 )

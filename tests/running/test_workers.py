@@ -74,7 +74,6 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(installation: Site, u
     assert installation.query(doubled) == []
 
 
-@pytest.mark.parametrize("installation", ["sqlite-filesystem", "postgresql-rabbitmq"], indirect=True)
 def test_messages_delivered_twice_run_nothing_twice(installation: Site) -> None:
     comparison = installation.fill(SCENARIOS, documents.GOOD, documents.TWICE, start=True)
     installation.python(
@@ -88,7 +87,6 @@ def test_messages_delivered_twice_run_nothing_twice(installation: Site) -> None:
     assert installation.query("SELECT count(*) FROM evaluations_toolcall") == [(5 * SCENARIOS,)]
 
 
-@pytest.mark.parametrize("installation", ["sqlite-filesystem", "postgresql-redis"], indirect=True)
 def test_a_comparison_is_cancelled_while_workers_run_it(installation: Site, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     waiting = (f"wait-for {gate}", *documents.GOOD)
