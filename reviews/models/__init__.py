@@ -4,10 +4,18 @@ from reviews.models.audit import AuditEntry, AuditHead
 from reviews.models.decisions import Decision, Review
 from reviews.models.double import UNSETTLED, BlindDecision, DoubleReview, DoubleReviewState
 from reviews.models.policy import ReviewPolicy
-from reviews.models.queue import QueueEntry, QueueReason, QueueState, QueueSubject, queue_reasons
+from reviews.models.queue import (
+    FOR_REVIEWERS,
+    QueueEntry,
+    QueueReason,
+    QueueState,
+    QueueSubject,
+    queue_reasons,
+)
 from reviews.models.tokens import ApiToken, Scope
 
 __all__ = [
+    "FOR_REVIEWERS",
     "UNSETTLED",
     "ApiToken",
     "AuditEntry",

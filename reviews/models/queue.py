@@ -25,6 +25,10 @@ class QueueReason(models.TextChoices):
     SPLIT = "SPLIT", "Two reviewers disagree"
 
 
+FOR_REVIEWERS = frozenset({QueueReason.SECOND_REVIEW, QueueReason.SPLIT})
+"""Reasons for which an entry waits for reviewers who have not decided: not everybody can go on with it."""
+
+
 class QueueState(models.TextChoices):
     OPEN = "OPEN"
     DONE = "DONE"

@@ -175,6 +175,7 @@ def find_pair(sight: Sight, **conditions: Any) -> PairedCase | None:
             "comparison__selection",
         )
         .filter(**conditions)
+        .order_by("pk")
         .first()
     )
 
@@ -203,7 +204,7 @@ def load_pair(pair: PairedCase, chosen: CaseFilter | None = None, *, actor: Any 
     Where a judge was to be asked, three more.
     """
     comparison = pair.comparison
-    cases = list(Case.objects.filter(pair=pair).select_related("run"))
+    cases = list(Case.objects.filter(pair=pair).select_related("run").order_by())
     results: dict[int, list[ExpectationResult]] = {case.pk: [] for case in cases}
     for result in ExpectationResult.objects.filter(case__in=list(results)).order_by("case_id", "position"):
         results[result.case_id].append(result)

@@ -18,10 +18,11 @@ from evaluations.grading.verdicts import OUTCOME_TYPES
 from evaluations.holdouts import seen
 from evaluations.models import ResultStatus
 from evaluations.page_queries import class_of
-from reviews.models import QueueEntry, QueueReason, Review
+from reviews.models import FOR_REVIEWERS, QueueEntry, QueueReason, Review
 from reviews.page_queries.cases import CaseAddress, PairPage
 from reviews.page_queries.checks import CheckRow, with_key
 from reviews.roles import DECIDE
+from reviews.services import QueueOverview
 from reviews.services.needs import LOOKED_AT, is_unmeasured
 from scenarios.holdouts import Sight, sight_of
 
@@ -90,7 +91,6 @@ _UNMEASURED = frozenset(
         QueueReason.JUDGE_SKIPPED,
     }
 )
-FOR_REVIEWERS = frozenset({QueueReason.SECOND_REVIEW, QueueReason.SPLIT})
 _NAMES_SUBJECTS = LOOKED_AT | FOR_REVIEWERS
 
 
@@ -136,28 +136,33 @@ def entry_by_id(entry_id: int, sight: Sight) -> QueueEntry | None:
     return seen(QueueEntry.objects.for_list(), sight, pair="pair").filter(pk=entry_id).first()
 
 
-def entry_in_hand(*, actor: Any, now: datetime, reason: str, listed: QueueList) -> QueueEntry | None:
+def entry_in_hand(
+    *, actor: Any, now: datetime, reason: str, listed: QueueList, overview: QueueOverview
+) -> QueueEntry | None:
     """What the person holds, else what would be theirs next. Nothing is reserved by looking.
 
     Rows are looked for by their ids alone, and mostly found on the page of the list that is loaded already.
     """
-    found = _id_in_hand(actor, now, reason)
+    found = _id_in_hand(actor, now, reason, overview)
     if found is None:
         return None
     on_page = next((entry for entry in listed.page.rows if entry.pk == found), None)
     return on_page or entry_by_id(found, sight_of(actor))
 
 
-def _id_in_hand(actor: Any, now: datetime, reason: str) -> int | None:
-    entries = seen(QueueEntry.objects.open(), sight_of(actor), pair="pair").order_by("priority", "pk")
-    held = entries.held(now).filter(reserved_by=actor).values_list("pk", flat=True).first()
+def _id_in_hand(actor: Any, now: datetime, reason: str, overview: QueueOverview) -> int | None:
+    """At most two queries: what the overview says there is none of is not looked for."""
+    held = next((entry.pk for entry in overview.held if entry.holder_id == actor.pk), None)
     if held is not None:
         return held
+    entries = seen(QueueEntry.objects.open(), sight_of(actor), pair="pair").order_by("priority", "pk")
     free = entries.filter(reason=reason) if reason else entries
-    free = free.filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now)).left_for(actor.pk)
+    free = free.filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now))
+    if overview.for_other_reviewers:
+        free = free.left_for(actor.pk)
     # Not a plain condition on the column: its index would lead through all entries that are nobody's.
     everybodys = free.alias(given_to=Coalesce("assigned_to_id", 0)).filter(given_to=0)
-    for found in (free.filter(assigned_to=actor), everybodys):
+    for found in ([free.filter(assigned_to=actor)] if overview.assigned_to_me else []) + [everybodys]:
         if (pk := found.values_list("pk", flat=True).first()) is not None:
             return pk
     return None

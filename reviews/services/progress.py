@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from typing import Any
@@ -13,21 +14,37 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evaluations.holdouts import seen
-from reviews.models import BlindDecision, QueueEntry, QueueReason, Review
+from reviews.models import FOR_REVIEWERS, BlindDecision, QueueEntry, QueueReason, Review
 from scenarios.holdouts import Sight, sight_of
 
 
 @dataclass(frozen=True, slots=True)
-class QueueOverview:
-    """Open entries from one person's point of view. Each open entry is in exactly one of the last five."""
+class HeldEntry:
+    """An open entry whose reservation still runs; a person holds one at most."""
 
-    open: int
+    pk: int
+    holder_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOverview:
+    """Open entries from one person's point of view. Each open entry is in exactly one of the first five."""
+
     mine: int
     free: int
     held_by_others: int
     assigned_to_others: int
     # They have decided, and another reviewer must go on.
-    for_other_reviewers: int = 0
+    for_other_reviewers: int
+    # Of the free ones, those that were given to this person.
+    assigned_to_me: int
+    # Open entries per reason, every known reason included, in the order of the reasons.
+    counts: dict[str, int]
+    held: Sequence[HeldEntry]
+
+    @property
+    def open(self) -> int:
+        return sum(self.counts.values())
 
     @property
     def is_all_done(self) -> bool:
@@ -52,33 +69,46 @@ def queue_counts(sight: Sight) -> dict[str, int]:
     return {str(reason): counts.pop(reason, 0) for reason in QueueReason.values} | counts
 
 
-def queue_overview(*, actor: Any, now: datetime | None = None, total: int | None = None) -> QueueOverview:
-    """Three queries, and one to count all where the caller has not (`total`).
+def queue_overview(*, actor: Any, now: datetime | None = None) -> QueueOverview:
+    """Three queries, and a fourth while entries wait for a second or third reviewer.
 
     What is held or assigned is found by indices of its own, however long the queue is.
     """
     now = now or timezone.now()
+    counts = queue_counts(sight_of(actor))
     entries = seen(QueueEntry.objects.open(), sight_of(actor), pair="pair").order_by()
-    held = entries.held(now).aggregate(all=Count("id"), mine=Count("id", filter=Q(reserved_by=actor)))
-    not_held = Q(reserved_until__isnull=True) | Q(reserved_until__lte=now)
-    assigned = entries.filter(not_held, assigned_to__isnull=False).exclude(assigned_to=actor).count()
-    others = entries.filter(not_held).filter(Q(assigned_to__isnull=True) | Q(assigned_to=actor))
-    decided = others.for_other_reviewers(actor.pk).count()
-    total = entries.count() if total is None else total
+    # In no order: the index of the list would lead through all that is open.
+    held = [HeldEntry(*row) for row in entries.held(now).values_list("pk", "reserved_by_id")]
+    mine = sum(entry.holder_id == actor.pk for entry in held)
+    not_held = entries.filter(Q(reserved_until__isnull=True) | Q(reserved_until__lte=now))
+    assigned = dict(
+        not_held.filter(assigned_to__isnull=False).values_list("assigned_to").annotate(number=Count("id"))
+    )
+    to_me = assigned.pop(actor.pk, 0)
+    to_others = sum(assigned.values())
+    decided = 0
+    if any(counts[reason] for reason in FOR_REVIEWERS):
+        others = not_held.filter(Q(assigned_to__isnull=True) | Q(assigned_to=actor))
+        decided = others.for_other_reviewers(actor.pk).count()
     return QueueOverview(
-        open=total,
-        mine=held["mine"],
-        free=total - held["all"] - assigned - decided,
-        held_by_others=held["all"] - held["mine"],
-        assigned_to_others=assigned,
+        mine=mine,
+        free=sum(counts.values()) - len(held) - to_others - decided,
+        held_by_others=len(held) - mine,
+        assigned_to_others=to_others,
         for_other_reviewers=decided,
+        assigned_to_me=to_me,
+        counts=counts,
+        held=held,
     )
 
 
 def progress_by_reviewer(
-    *, since: datetime | None = None, now: datetime | None = None
+    *, held: Sequence[HeldEntry], since: datetime | None = None, now: datetime | None = None
 ) -> list[ReviewerProgress]:
-    """Everybody who decided, closed or holds something, most busy first. `since`: today, in UTC."""
+    """Everybody who decided or closed something or holds one of `held`, most busy first: four queries.
+
+    `since`: from the start of today, in UTC, if not said.
+    """
     now = now or timezone.now()
     since = since or datetime.combine(now.astimezone(UTC).date(), time.min, UTC)
     alone = _counts(Review.objects.filter(created_at__gte=since, double_review__isnull=True), "reviewer")
@@ -86,10 +116,10 @@ def progress_by_reviewer(
     blind = _counts(BlindDecision.objects.filter(decided_at__gte=since), "reviewer")
     reviews = Counter(alone) + Counter(blind)
     closed = _counts(QueueEntry.objects.done().filter(closed_at__gte=since), "closed_by")
-    holding = _counts(QueueEntry.objects.open().held(now), "reserved_by")
+    holding = Counter(entry.holder_id for entry in held)
     accounts = get_user_model()._default_manager.in_bulk({*reviews, *closed, *holding})
     progress = [
-        ReviewerProgress(account, reviews[pk], closed.get(pk, 0), holding.get(pk, 0))
+        ReviewerProgress(account, reviews[pk], closed.get(pk, 0), holding[pk])
         for pk, account in accounts.items()
     ]
     return sorted(progress, key=lambda row: (-row.reviews - row.closed, row.reviewer.get_username()))

@@ -21,7 +21,7 @@ from reviews.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from reviews.models import DoubleReview, QueueEntry, QueueReason, QueueState
+from reviews.models import FOR_REVIEWERS, DoubleReview, QueueEntry, QueueReason, QueueState
 from reviews.querysets import QueueQuerySet
 from reviews.roles import DECIDE, FLAG, MANAGE_QUEUE, WORK_QUEUE, require
 from reviews.services.needs import priority_of
@@ -241,7 +241,7 @@ def _is_left_for(entry: QueueEntry, person: Any) -> bool:
 
 
 def _waits_for_reviewers(entry: QueueEntry) -> bool:
-    if entry.reason not in (QueueReason.SECOND_REVIEW, QueueReason.SPLIT):
+    if entry.reason not in FOR_REVIEWERS:
         return False
     return DoubleReview.objects.unsettled().filter(result__case__pair=entry.pair_id).exists()
 

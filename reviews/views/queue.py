@@ -19,13 +19,14 @@ from django_htmx.http import replace_url
 from agenttwin_site.htmx import redirect_after_post, wants_fragment
 from reviews import services
 from reviews.errors import EntryClosedError, EntryTakenError, ReviewError
-from reviews.models import BlindDecision, QueueEntry, QueueReason, Review
+from reviews.models import FOR_REVIEWERS, BlindDecision, QueueEntry, QueueReason, Review
 from reviews.page_queries import queue as queries
 from reviews.page_queries.cases import find_pair, load_pair
 from reviews.page_queries.checks import check_rows, cited_paths, contradictions
 from reviews.page_queries.claims import claims, effects, same_claim
 from reviews.page_queries.states import States, final_states
 from reviews.roles import DECIDE, MANAGE_QUEUE, WORK_QUEUE
+from reviews.services import QueueOverview
 from reviews.views.case_parts import Asked
 from reviews.views.forms import CLOSE, OVERRIDE, Typed, attempt, kept, override_form, posted
 from scenarios.holdouts import sight_of
@@ -220,29 +221,34 @@ def _answer(
     now = timezone.now()
     reason = _reason(request.GET.get("reason")) if reason is None else reason
     user: Any = request.user
-    listed = queries.queue_list(request.GET, reason=reason, actor=user, now=now)
-    if shown is None:
-        shown = queries.entry_in_hand(actor=user, now=now, reason=reason, listed=listed)
-    item = _item(request, shown, typed, reason) if shown is not None else {}
-    target = request.htmx.target if wants_fragment(request) else ""  # type: ignore[attr-defined]
-    template = "reviews/queue.html"
-    context = _rights(request) | item
-    if target and target.startswith("check-"):
-        row = next((row for row in item.get("checks", ()) if row.anchor == target), None)
-        if row is None:
+    target = (request.htmx.target or "") if wants_fragment(request) else ""  # type: ignore[attr-defined]
+    if target.startswith("check-"):
+        if shown is None:
             raise Http404
-        template, context = "reviews/_case_check.html", context | {"row": row}
+        template, context = "reviews/_case_check.html", _item(request, shown, typed, reason)
+        context["row"] = next((row for row in context["checks"] if row.anchor == target), None)
+        if context["row"] is None:
+            raise Http404
     else:
-        template = "reviews/_queue.html" if wants_fragment(request) else template
-        context |= _around(user, listed, shown, reason) | {"told": told, "clear": clear, "now": now}
+        template = "reviews/_queue.html" if wants_fragment(request) else "reviews/queue.html"
+        overview = services.queue_overview(actor=user, now=now)
+        listed = queries.queue_list(request.GET, reason=reason, actor=user, now=now)
+        if shown is None:
+            shown = queries.entry_in_hand(
+                actor=user, now=now, reason=reason, listed=listed, overview=overview
+            )
+        context = _item(request, shown, typed, reason) if shown is not None else {}
+        context |= _around(user, overview, listed, shown, reason)
+        context |= {"told": told, "clear": clear, "now": now}
+    context |= _rights(request)
     response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request", "HX-Target"])
     return response
 
 
-def _around(user: Any, listed: queries.QueueList, shown: QueueEntry | None, reason: str) -> dict[str, Any]:
-    counts = services.queue_counts(sight_of(user))
-    overview = services.queue_overview(actor=user, now=listed.now, total=sum(counts.values()))
+def _around(
+    user: Any, overview: QueueOverview, listed: queries.QueueList, shown: QueueEntry | None, reason: str
+) -> dict[str, Any]:
     return {
         "overview": overview,
         "reason": reason,
@@ -253,12 +259,12 @@ def _around(user: Any, listed: queries.QueueList, shown: QueueEntry | None, reas
                 "count": count,
                 "href": f"?{urlencode({'reason': value})}" if value != reason else "?",
             }
-            for value, count in counts.items()
+            for value, count in overview.counts.items()
             if count or value == reason
         ],
         "listed": listed.page,
         "lines": listed.lines(shown),
-        "progress": services.progress_by_reviewer(now=listed.now),
+        "progress": services.progress_by_reviewer(held=overview.held, now=listed.now),
         "done": queries.done_today(listed.now, sight_of(user)) if overview.is_all_done else None,
     }
 
@@ -298,7 +304,7 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
         "is_held": entry.is_held(now),
         "is_left": queries.is_left_for(entry, user),
         # By hand it cannot be closed while a reviewer's decision waits for another's.
-        "is_under_way": entry.reason in queries.FOR_REVIEWERS and any(row.rounds for row in rows),
+        "is_under_way": entry.reason in FOR_REVIEWERS and any(row.rounds for row in rows),
         "page": page,
         "pair": pair,
         "comparison": page.comparison,
