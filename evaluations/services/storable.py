@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from evaluations.grading.evidence import Answer
@@ -106,11 +108,16 @@ class Redaction:
         Two cases from one initial state have the same digest exactly when they ended in the same state; a
         case that changed nothing has the initial state's own.
         """
-        touched = [tuple(split_path(change["path"])[0]) for record in records for change in _changes(record)]
-        changes = changes_between(self.initial_state, final, touched) if touched else ()
+        changes = sorted(
+            (change for record in records for change in _changes(record)), key=itemgetter("path")
+        )
+        if any(later["path"].startswith(one["path"]) for one, later in pairwise(changes)):
+            # A place was touched twice, or one inside another: only the states say what is left of it.
+            touched = [tuple(split_path(change["path"])[0]) for change in changes]
+            changes = list(changes_between(self.initial_state, final, touched))
         if not changes:
             return self.initial_digest
-        return digest({"initial": self.initial_digest, "changes": list(changes)})
+        return digest({"initial": self.initial_digest, "changes": changes})
 
     def _without_secrets(self, record: Record, changes: Changes) -> Record:
         """The record with every text redacted and these changes instead of its own."""

@@ -15,7 +15,8 @@ from scenarios.documents.cases import case_spec
 from tests.running import documents
 from twins.documents.twin import load_twin
 from twins.engine.case import begin, call_tool
-from twins.engine.state import apply_changes
+from twins.engine.state import apply_changes, changes_between
+from twins.engine.values import digest
 
 SECRET = documents.SECRET
 OTHER = "another planted value"
@@ -86,6 +87,25 @@ def test_the_final_digest_tells_final_states_apart() -> None:
     assert final_digest(*there_and_back) == final_digest(
         ("note", {"name": "y", "text": "1"}), ("forget", {"name": "y"})
     )
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [],
+        [("refund", {"order_id": "A", "amount": 1}), ("refund", {"order_id": "B", "amount": 2})],
+        [("refund", {"order_id": "A", "amount": 1}), ("refund", {"order_id": "A", "amount": 2})],
+        [("note", {"name": "x", "text": "1"}), ("note", {"name": "xy", "text": "2"})],
+        [("note", {"name": "x", "text": "1"}), ("forget", {"name": "x"})],
+    ],
+)
+def test_the_final_digest_is_that_of_all_that_differs_in_the_end(calls: list[Any]) -> None:
+    """However the calls' own changes overlap: in one place twice, one inside another, or taken back."""
+    final, records = steps(*calls)
+    redaction = Redaction([], (initial := case_spec(load_twin(documents.twin()), None).initial_state))
+    changes = list(changes_between(initial, final))
+    expected = digest({"initial": digest(initial), "changes": changes}) if changes else digest(initial)
+    assert redaction.stored(records, final).final_digest == expected
 
 
 def test_what_holds_no_secret_is_not_copied() -> None:
