@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from agenttwin_site.events import governance
-from evaluations.errors import NotAllowedError, NotInForceError, RequestError
+from evaluations.errors import ConflictError, NotAllowedError, NotInForceError, RequestError
 from evaluations.gate import OVERRIDDEN, PASS
 from evaluations.models import GateDecision, GateOverride
 from evaluations.models.gate import NOTE_MIN_LENGTH, TICKET_LENGTH
@@ -70,6 +70,7 @@ def override(
 
     Raises:
         NotAllowedError: the account may not.
+        ConflictError: another override was given under this `form_token`.
         RequestError: every reason why it cannot be overridden like this, at once.
     """
     _require(actor)
@@ -218,7 +219,7 @@ def _same(
 ) -> GateOverride:
     given = (decision.pk, actor.pk, reason, ticket, expires_at)
     if (known.decision_id, known.person_id, known.reason, known.ticket, known.expires_at) != given:
-        raise RequestError(["form_token: it belongs to another override; open the form anew"])
+        raise ConflictError(f"override {known.pk} was given under this key, with other content")
     return known
 
 

@@ -77,7 +77,8 @@ def open_manual_session(
         RequestError: every unknown or impossible part of the request; nothing was written.
         ConflictError: another session was opened under this `form_token`.
     """
-    if (existing := _under(form_token, scenario, agent_label)) is not None:
+    asked = _Asked(scenario, agent_label.strip(), lifetime_seconds, trial, seed)
+    if (existing := _under(form_token, asked)) is not None:
         return OpenedSession(existing, None)
     problems = _problems(agent_label, lifetime_seconds, trial, seed)
     kit = _kit_of(scenario, problems, sight_of(actor))
@@ -85,10 +86,10 @@ def open_manual_session(
         raise RequestError(problems)
     try:
         with transaction.atomic():
-            return _opened(kit, agent_label.strip(), lifetime_seconds, trial, seed, form_token, actor)
+            return _opened(kit, asked, form_token, actor)
     except IntegrityError:
         # The same form, sent twice at once: the other one opened it.
-        if (existing := _under(form_token, scenario, agent_label)) is None:
+        if (existing := _under(form_token, asked)) is None:
             raise
         return OpenedSession(existing, None)
 
@@ -174,17 +175,43 @@ def _empty_abandoned() -> None:
             logger.info("wire session %s was emptied by another, or cannot be read here", session_id)
 
 
-def _under(form_token: UUID | None, scenario: str, agent_label: str) -> ManualSession | None:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request for a session: what the same `form_token` must say again."""
+
+    scenario: str
+    agent_label: str
+    lifetime_seconds: int
+    trial: int
+    run_seed: int
+
+
+def _under(form_token: UUID | None, asked: _Asked) -> ManualSession | None:
     if form_token is None:
         return None
     existing = ManualSession.objects.filter(form_token=form_token).first()
-    if existing is not None:
-        name = existing.scenario_version.scenario.name
-        if (name, existing.agent_label) != (scenario, agent_label.strip()):
-            raise ConflictError(
-                f"this request opened session {existing.pk}, for {name}, before it was changed"
-            )
+    if existing is not None and (problem := _other(existing, asked)):
+        raise ConflictError(f"this request opened session {existing.pk} {problem}, before it was changed")
     return existing
+
+
+def _other(session: ManualSession, asked: _Asked) -> str:
+    """What the session was opened with and is not asked for now; empty where it is all the same."""
+    name = session.scenario_version.scenario.name
+    if name != asked.scenario:
+        return f"for {name}"
+    if session.agent_label != asked.agent_label:
+        return f"for the agent {session.agent_label!r}"
+    lifetime = round((session.expires_at - session.created_at).total_seconds())
+    if lifetime != asked.lifetime_seconds:
+        return f"for {lifetime} seconds"
+    if session.trial != asked.trial:
+        return f"for trial {session.trial}"
+    try:
+        pinned = case_seed(kit_of(session).scenario, asked.run_seed, asked.trial)
+    except ValueError:  # its documents cannot be used here any more
+        return "with what can no longer be compared"
+    return "" if session.seed == pinned else "with another seed"
 
 
 def _problems(agent_label: str, lifetime_seconds: int, trial: int, seed: int) -> list[str]:
@@ -212,38 +239,30 @@ def _kit_of(scenario: str, problems: list[str], sight: Sight) -> Kit | None:
     return kits[0] if kits else None
 
 
-def _opened(
-    kit: Kit,
-    agent_label: str,
-    lifetime_seconds: int,
-    trial: int,
-    seed: int,
-    form_token: UUID | None,
-    actor: Any,
-) -> OpenedSession:
-    pinned = case_seed(kit.scenario, seed, trial)
+def _opened(kit: Kit, asked: _Asked, form_token: UUID | None, actor: Any) -> OpenedSession:
+    pinned = case_seed(kit.scenario, asked.run_seed, asked.trial)
     write_snapshot(kit.redaction.initial_digest, kit.redaction.initial_state)
     wire_session, token = open_session(
         spec=session_spec(kit, pinned, max_calls=DEFAULT_TOOL_CALLS),
         label=f"manual session, {kit.scenario.name}",
-        lifetime_seconds=lifetime_seconds,
+        lifetime_seconds=asked.lifetime_seconds,
     )
     session = ManualSession.objects.create(
         scenario_version_id=kit.scenario_version_id,
         twin_version_id=kit.twin_version_id,
-        agent_label=agent_label,
-        trial=trial,
+        agent_label=asked.agent_label,
+        trial=asked.trial,
         seed=pinned,
         initial_state_id=kit.redaction.initial_digest,
         wire_session=wire_session,
         form_token=form_token,
         created_by=actor,
-        expires_at=timezone.now() + timedelta(seconds=lifetime_seconds),
+        expires_at=timezone.now() + timedelta(seconds=asked.lifetime_seconds),
     )
     pinned_to = {
         "scenario": kit.scenario.name,
-        "agent_label": agent_label,
-        "trial": trial,
+        "agent_label": asked.agent_label,
+        "trial": asked.trial,
         "expires_at": session.expires_at.isoformat(),
     }
     _announce("session_opened", session, actor, after=pinned_to)

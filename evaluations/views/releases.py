@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agenttwin_site.htmx import page_or_fragment, redirect_after_post
 from agenttwin_site.kept_forms import kept_form
-from evaluations.errors import EvaluationError, NotInForceError, RequestError
+from evaluations.errors import ConflictError, EvaluationError, NotInForceError, RequestError
 from evaluations.models import Agent, Comparison, GateDecision, GateOutcome, GateOverride, GatePolicy
 from evaluations.models.gate import NOTE_MIN_LENGTH, TICKET_LENGTH
 from evaluations.page_queries import releases as queries
@@ -152,6 +152,9 @@ def release_override(request: HttpRequest, pk: int) -> HttpResponse:
             )
         except RequestError as refused:
             _tell(form, refused)
+        except ConflictError:
+            form.add_error(None, "This form gave another override already. Open the page anew for one more.")
+            return _page(request, decision, form=form, is_open=True, status=409)
         else:
             messages.success(request, "The override is in force. It ends by itself, and can be withdrawn.")
             return redirect_after_post(request, decision.get_absolute_url())

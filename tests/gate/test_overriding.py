@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from evaluations.errors import NotAllowedError, NotInForceError, RequestError
+from evaluations.errors import ConflictError, NotAllowedError, NotInForceError, RequestError
 from evaluations.models import GateDecision, GateOverride
 from evaluations.services.gate import evaluate
 from evaluations.services.gate_overrides import override, standing_of, standings, withdraw_override
@@ -114,7 +114,7 @@ def test_ninety_days_are_allowed_and_a_double_submit_is_one(decided: Any, boss: 
     token, until = uuid4(), timezone.now() + timedelta(days=90)
     first = give(decision, boss, expires_at=until, form_token=token)
     assert give(decision, boss, expires_at=until, form_token=token) == first
-    with pytest.raises(RequestError, match="belongs to another override"):
+    with pytest.raises(ConflictError, match="under this key, with other content"):
         give(decision, boss, expires_at=until, form_token=token, ticket="OTHER")
     assert GateOverride.objects.count() == 1
 

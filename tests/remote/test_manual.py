@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from evaluations.errors import AlreadyEndedError, RequestError
+from evaluations.errors import AlreadyEndedError, ConflictError, RequestError
 from evaluations.models import ManualSession
 from evaluations.services import manual
 from evaluations.services.manual import (
@@ -187,6 +187,9 @@ def test_the_same_form_opens_one_session_and_shows_its_token_once(given: Any) ->
     token = uuid4()
     first = open_manual_session(scenario="refund", agent_label="x", form_token=token)
     second = open_manual_session(scenario="refund", agent_label="x", form_token=token)
+    for other in ({"agent_label": "y"}, {"seed": 1}, {"trial": 2}, {"trial": 0}, {"lifetime_seconds": 61}):
+        with pytest.raises(ConflictError, match=f"opened session {first.session.pk} "):
+            open_manual_session(**{"scenario": "refund", "agent_label": "x", "form_token": token} | other)
     assert (first.created, second.created, second.token) == (True, False, None)
     assert first.session == second.session
     assert WireSession.objects.count() == 1
