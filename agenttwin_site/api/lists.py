@@ -14,19 +14,65 @@ from agenttwin_site.paging import Page, is_cursor, keyset_page
 
 LIMIT, MOST = 50, 200
 
+_TYPED = "typed"
+_KINDS: dict[type[serializers.Field], tuple[tuple[type, ...], str]] = {
+    serializers.CharField: ((str,), "string"),
+    serializers.IntegerField: ((int, float), "number"),
+    serializers.BooleanField: ((bool,), "boolean"),
+}
+
 
 class Strict(serializers.Serializer):
     """Refuses what it does not know: a misspelt filter would otherwise show everything."""
 
     def to_internal_value(self, data: Any) -> Any:
-        if hasattr(data, "keys"):
-            unknown = sorted(set(data) - set(self.fields))
-            if unknown:
-                known = ", ".join(self.fields) or "none"
-                raise serializers.ValidationError(
-                    {str(name)[:100]: [f"is not known here (known: {known})"] for name in unknown}
-                )
-        return super().to_internal_value(data)
+        wrong = self._unknown(data) if hasattr(data, "keys") else {}
+        if self.context.get(_TYPED) and isinstance(data, dict):
+            wrong |= self._of_another_kind(data)
+        try:
+            values = super().to_internal_value(data)
+        except serializers.ValidationError as refused:
+            raise serializers.ValidationError(_merged(refused.detail, wrong)) from None
+        if wrong:
+            raise serializers.ValidationError(wrong)
+        return values
+
+    def _unknown(self, data: Any) -> dict[str, Any]:
+        known = ", ".join(self.fields) or "none"
+        unknown = sorted(set(data) - set(self.fields))
+        return {str(name)[:100]: [f"is not known here (known: {known})"] for name in unknown}
+
+    def _of_another_kind(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What the framework would turn into a text, a number or a truth value: JSON has each of them."""
+        wrong: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            given = data.get(name)
+            if not isinstance(field, serializers.ListField):
+                if problem := _kind_problem(field, given):
+                    wrong[name] = [problem]
+            elif isinstance(given, list):
+                problems = {place: _kind_problem(field.child, item) for place, item in enumerate(given)}
+                if found := {place: [problem] for place, problem in problems.items() if problem}:
+                    wrong[name] = found
+        return wrong
+
+
+def _kind_problem(field: Any, given: Any) -> str:
+    for kind, (types, told) in _KINDS.items():
+        if isinstance(field, kind) and given is not None and type(given) not in types:
+            return f"must be a JSON {told}"
+    return ""
+
+
+def _merged(first: Any, second: dict[str, Any]) -> Any:
+    """The problems of both, by field; a list's by place in it."""
+    if not isinstance(first, dict):
+        return first
+    merged = {**first, **second}
+    for name in first.keys() & second.keys():
+        if isinstance(first[name], dict) and isinstance(second[name], dict):
+            merged[name] = {**first[name], **second[name]}
+    return merged
 
 
 class NoQuery(Strict):
@@ -62,7 +108,7 @@ def read_query(request: Any, kind: type[Strict]) -> dict[str, Any]:
 
 def read_body(request: Any, kind: type[Strict]) -> dict[str, Any]:
     """The fields of a JSON body, all problems at once. Raises ValidationError."""
-    body = kind(data=request.data)
+    body = kind(data=request.data, context={_TYPED: True})
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)
 

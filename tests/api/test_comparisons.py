@@ -61,7 +61,7 @@ def test_another_request_under_the_key_is_a_conflict(api, given) -> None:
         ({"trials": 0}, ["trials"]),
         ({"trials": "many", "seed": 2**70}, ["seed", "trials"]),
         ({"scenario": ["refund"]}, ["scenario"]),
-        ({"scenarios": [1, {"a": 1}]}, ["scenarios[1]"]),
+        ({"scenarios": [1, {"a": 1}]}, ["scenarios[0]", "scenarios[1]"]),
         ({"agent": ""}, ["agent"]),
         ({"agent": "a\x00b"}, ["agent"]),
         ({"agent": None}, ["agent"]),

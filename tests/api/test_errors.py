@@ -100,6 +100,16 @@ def test_a_lone_surrogate_is_a_problem_and_no_crash(api) -> None:
     told(api().ask("POST", "comparisons/", data=body, content_type="application/json"), 400, "invalid")
 
 
+def test_a_value_of_another_kind_is_not_turned_into_the_right_one(api) -> None:
+    """JSON has texts, numbers and truth values: `5` for a name is a mistake, and told with all others."""
+    sent = {"agent": 5, "baseline": True, "candidate": "2", "seed": "7", "trials": 0}
+    refused = told(api().post("comparisons/", {**sent, "scenarios": ["a", 1], "x": 1}), 400, "invalid")
+    problems = {one["path"]: one["detail"] for one in refused["problems"]}
+    assert set(problems) == {"agent", "baseline", "seed", "trials", "scenarios[1]", "x"}
+    assert {problems[name] for name in ("agent", "baseline", "scenarios[1]")} == {"must be a JSON string"}
+    assert problems["seed"] == "must be a JSON number"
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
