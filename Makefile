@@ -7,7 +7,7 @@ PORT ?= 8000
 # Hundreds of processes are started by the tests: none of them is to compile again what another one has.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check bench browser schemas clean
+.PHONY: demo test unit check bench browser schemas clean
 
 # The virtual environment is remade only when the pinned requirements change.
 $(VENV)/.installed: requirements.txt requirements-dev.txt
@@ -27,9 +27,13 @@ demo: $(VENV)/.installed
 	@$(MANAGE) demo_accounts
 	@$(MANAGE) serve --port $(PORT)
 
-test: $(VENV)/.installed check
-	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder --ignore tests/browser
+# The static checks mostly wait for one processor, the tests for all: they go side by side.
+test: $(VENV)/.installed
+	@$(MAKE) --no-print-directory -j 2 check unit
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile tests/browser
+
+unit: $(VENV)/.installed
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder --ignore tests/browser
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
