@@ -87,16 +87,12 @@ def scenario(request: HttpRequest, name: str) -> HttpResponse:
     htmx gets the versions alone.
     """
     found, version = _found(request, name)
-    context = _versions_context(request, found, version)
-    if not wants_fragment(request):
-        context |= _page_context(request, found, version)
-    compared = context["compared"]
-    return page_or_fragment(
+    return document_pages.document_page(
         request,
-        "scenarios/scenario_detail.html",
-        "twins/_versions.html",
-        context,
-        status=422 if compared and compared.problem else 200,
+        template="scenarios/scenario_detail.html",
+        versions_template="twins/_versions.html",
+        versions=_versions_context(request, found, version),
+        around=lambda: _page_context(request, found, version),
     )
 
 

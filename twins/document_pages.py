@@ -7,7 +7,7 @@ Nobody reads a planted secret here, whatever their role; who may edit a document
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
+from agenttwin_site.htmx import page_or_fragment, wants_fragment
 from agenttwin_site.paging import Page, keyset_page
 from twins.difference import Difference, difference
 from twins.documents.yaml_writer import to_yaml
@@ -54,6 +55,24 @@ def chosen_version(parent: Any, versions: QuerySet[Any], query: QueryDict) -> An
     if found is None:
         raise Http404
     return found
+
+
+def document_page(
+    request: HttpRequest,
+    *,
+    template: str,
+    versions_template: str,
+    versions: Mapping[str, Any],
+    around: Callable[[], Mapping[str, Any]],
+) -> HttpResponse:
+    """The page of a document; htmx gets the panel of its versions alone. 422 if two cannot be compared.
+
+    `versions`: the context of that panel, with `compared`; `around`: that of the rest, made where needed.
+    """
+    context = {**versions, **({} if wants_fragment(request) else around())}
+    compared = versions["compared"]
+    status = 422 if compared and compared.problem else 200
+    return page_or_fragment(request, template, versions_template, context, status=status)
 
 
 def version_page(versions: QuerySet[Any], query: QueryDict) -> Page:

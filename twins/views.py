@@ -14,7 +14,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from agenttwin_site.htmx import page_or_fragment, wants_fragment
 from twins import document_pages
 from twins.describing import RISK_WORDS, ToolWords, tool_words
 from twins.engine.definition import Definition
@@ -107,16 +106,12 @@ def twin(request: HttpRequest, name: str) -> HttpResponse:
     htmx gets the versions alone.
     """
     found, version = _found(request, name)
-    context = _versions_context(request, found, version)
-    if not wants_fragment(request):
-        context |= _page_context(request, found, version)
-    compared = context["compared"]
-    return page_or_fragment(
+    return document_pages.document_page(
         request,
-        "twins/twin_detail.html",
-        "twins/_versions.html",
-        context,
-        status=422 if compared and compared.problem else 200,
+        template="twins/twin_detail.html",
+        versions_template="twins/_versions.html",
+        versions=_versions_context(request, found, version),
+        around=lambda: _page_context(request, found, version),
     )
 
 
