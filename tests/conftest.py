@@ -21,6 +21,8 @@ from tests.triggers import flush_lifts_triggers  # noqa: F401 - a fixture for ev
 
 LOUD = "NOT TESTED"
 BROWSER_TESTS = Path(__file__).parent / "browser"
+# The longest modules, begun first: one of them at the end would leave all processes but one idle.
+LONGEST = ("running/test_workers.py", "api/test_schemathesis.py")
 
 
 @pytest.fixture(scope="session")
@@ -57,11 +59,15 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests run by themselves: in their process no code can start a loop of its own after them."""
+    """Browser tests run by themselves: in their process no code can start a loop of its own after them.
+
+    The longest modules come first.
+    """
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()) and BROWSER_TESTS not in item.path.parents:
             raise pytest.UsageError(f"{item.nodeid} needs a browser, so it belongs into {BROWSER_TESTS}")
-    items.sort(key=lambda item: BROWSER_TESTS in item.path.parents)
+    longest = {Path(__file__).parent / name for name in LONGEST}
+    items.sort(key=lambda item: (BROWSER_TESTS in item.path.parents, item.path not in longest))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
