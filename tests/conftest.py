@@ -57,7 +57,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator
             yield
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)  # after pytest-django, which sorts by the database that tests need
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests run by themselves: in their process no code can start a loop of its own after them.
 
