@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
@@ -10,7 +12,7 @@ from twins.documents.problems import DocumentError, Problem, without_secrets
 from twins.documents.source import Finding
 from twins.documents.twin import planted_secrets as secrets_in
 from twins.documents.twin import validate_twin
-from twins.engine.definition import Definition, compile_definition
+from twins.engine.definition import Definition, compile_definition, key_arguments
 from twins.models import Twin, TwinVersion
 from twins.querysets import lookup_text
 from twins.versioning import NewContent, add_version, source_of
@@ -62,6 +64,15 @@ def name_problems(source: Any, name: str | None) -> list[Problem]:
 def twin_definition(version: TwinVersion) -> Definition:
     """The compiled definition of a stored version; compiled once per content and process."""
     return compile_definition(version.document, digest=version.digest)
+
+
+@lru_cache(maxsize=256)
+def key_arguments_of(version_id: int, _digest: str) -> Mapping[str, str]:
+    """By tool the argument that is its idempotency key, of a version of which no document is at hand: one
+    query, once per process. The digest is part of the memory's key: it is what never changes.
+    """
+    document: Any = TwinVersion.objects.values_list("document", flat=True).get(pk=version_id)
+    return key_arguments(document["spec"]["tools"])
 
 
 def current_definition(name: str) -> Definition | None:

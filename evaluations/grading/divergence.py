@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluations.grading.signals import effect_identity, effect_text, is_write, outcome_unknown
+from evaluations.grading.signals import KeyArguments, effect_identity, effect_text, is_write, outcome_unknown
 from evaluations.grading.trajectory import OUTCOME, RETRIEVAL, TrajectoryStep
 from evaluations.grading.wording import clean, cut
 
@@ -38,13 +38,13 @@ class Divergence:
         }
 
 
-def first_divergence(baseline: Steps, candidate: Steps) -> Divergence | None:
+def first_divergence(baseline: Steps, candidate: Steps, key_arguments: KeyArguments) -> Divergence | None:
     """Walk both in lockstep to the first step that differs; None when none does."""
     for index, (left, right) in enumerate(zip(baseline, candidate, strict=False)):
         kind = _difference(left, right)
         if kind is None:
             continue
-        meaning = _meaning(kind, left, right, baseline[:index])
+        meaning = _meaning(kind, left, right, baseline[:index], key_arguments)
         summary = f"At step {index + 1} {_sentence(kind, left, right)}"
         return Divergence(index + 1, kind, summary, meaning, _did(kind, left), _did(kind, right))
     return None
@@ -151,13 +151,15 @@ def _did(kind: str, step: TrajectoryStep) -> str:
     return step.text
 
 
-def _meaning(kind: str, left: TrajectoryStep, right: TrajectoryStep, before: Steps) -> str | None:
+def _meaning(
+    kind: str, left: TrajectoryStep, right: TrajectoryStep, before: Steps, keys: KeyArguments
+) -> str | None:
     """What the records show about this step, most serious first; either side may be the worse one."""
     if kind in ("result", "outcome"):
         return None
     found = [
-        _repeated_write("candidate", right, left, before),
-        _repeated_write("baseline", left, right, before),
+        _repeated_write("candidate", right, left, before, keys),
+        _repeated_write("baseline", left, right, before, keys),
         _key_dropped(left, right) if kind == "arguments" else None,
         _unread_write("candidate", right, "baseline", left, before),
         _unread_write("baseline", left, "candidate", right, before),
@@ -165,12 +167,14 @@ def _meaning(kind: str, left: TrajectoryStep, right: TrajectoryStep, before: Ste
     return " ".join(sentence for sentence in found if sentence) or None
 
 
-def _repeated_write(side: str, step: TrajectoryStep, other: TrajectoryStep, before: Steps) -> str | None:
+def _repeated_write(
+    side: str, step: TrajectoryStep, other: TrajectoryStep, before: Steps, keys: KeyArguments
+) -> str | None:
     """A write made again although an earlier one of unknown outcome had applied the same effect."""
-    first = _applied_unknown(step, before)
+    first = _applied_unknown(step, before, keys)
     if first is None:
         return None
-    if _applied_unknown(other, before) is first and (other.record.mutated or not step.record.mutated):
+    if _applied_unknown(other, before, keys) is first and (other.record.mutated or not step.record.mutated):
         return None  # the other side repeated it as well, and no better
     record = step.record
     if record.mutated:
@@ -185,16 +189,16 @@ def _repeated_write(side: str, step: TrajectoryStep, other: TrajectoryStep, befo
     )
 
 
-def _applied_unknown(step: TrajectoryStep, before: Steps) -> TrajectoryStep | None:
+def _applied_unknown(step: TrajectoryStep, before: Steps, keys: KeyArguments) -> TrajectoryStep | None:
     if not _is_own_write(step):
         return None
-    identity = effect_identity(step.record)
+    identity = effect_identity(step.record, keys)
     for earlier in reversed(before):
         if (
             _is_own_write(earlier)
             and earlier.record.mutated
             and outcome_unknown(earlier.record)
-            and effect_identity(earlier.record) == identity
+            and effect_identity(earlier.record, keys) == identity
         ):
             return earlier
     return None

@@ -9,6 +9,7 @@ from evaluations.grading.evidence import Answer
 from evaluations.grading.results import Result
 from evaluations.grading.signals import (
     DEFAULT_ESCALATION_TOOL,
+    KeyArguments,
     duplicate_effects,
     escalated,
     is_call,
@@ -49,6 +50,7 @@ def metrics(
     results: Iterable[Result] = (),
     answer: Answer | None = None,
     *,
+    key_arguments: KeyArguments,
     escalation_tools: Iterable[str] = (DEFAULT_ESCALATION_TOOL,),
 ) -> dict[str, Any]:
     """One figure per name of `METRICS`; None where it is not known, never 0.
@@ -61,7 +63,7 @@ def metrics(
     return {
         "tool_calls": len(calls),
         "retries": len(retry_seqs(calls)),
-        "duplicate_effects": len(duplicate_effects(records)),
+        "duplicate_effects": len(duplicate_effects(records, key_arguments)),
         "policy_violations": sum(1 for call in calls if call.policy_violation is not None),
         "escalations": sum(1 for call in calls if call.tool in tools and escalated(call)),
         "steps": steps_taken(records, answer),

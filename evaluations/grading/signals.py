@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twins.engine.records import CallRecord
-from twins.engine.values import canonical_json, json_equal, text_form
+from twins.engine.values import canonical_json, json_equal
 
 #: Statuses after which the same call again is a retry. Not `not_found` and not `unknown_tool`: those answer
 #: the question that was asked.
@@ -23,6 +23,9 @@ _UNKNOWN_STATUSES = frozenset({"timeout", "dropped", "partial", "malformed"})
 DEFAULT_ESCALATION_TOOL = "escalate_to_human"
 
 Identity = tuple[str, ...]
+KeyArguments = Mapping[str, str]
+"""By tool the argument that is its idempotency key, as `Definition.key_arguments` has them. The twin alone
+knows: an argument that happens to hold the key's text may say what is done."""
 
 
 def is_call(record: Any) -> bool:
@@ -88,21 +91,15 @@ def fingerprint(value: Any) -> str:
     return canonical_json(_rounded(value))
 
 
-def effect_identity(call: CallRecord, key_argument: str | None = None) -> Identity:
+def effect_identity(call: CallRecord, key_arguments: KeyArguments) -> Identity:
     """What makes two effects the same one: the effect key, across tools; without one the tool and its
     arguments without the key argument.
-
-    `key_argument` is the tool's `idempotency.argument`; where the definition is not at hand (None), the
-    argument that holds the call's idempotency key is taken for it.
     """
     if call.effect_key is not None:
         return ("key", call.effect_key)
-    arguments = call.arguments
-    if isinstance(arguments, Mapping):
-        if key_argument is None and call.idempotency_key is not None:
-            key_argument = _holder_of(arguments, call.idempotency_key)
-        if key_argument is not None:
-            arguments = {name: value for name, value in arguments.items() if name != key_argument}
+    arguments, key_argument = call.arguments, key_arguments.get(call.tool)
+    if key_argument is not None and isinstance(arguments, Mapping):
+        arguments = {name: value for name, value in arguments.items() if name != key_argument}
     return ("call", call.tool, fingerprint(arguments))
 
 
@@ -114,13 +111,8 @@ class DuplicateEffect:
     calls: tuple[CallRecord, ...]
 
 
-def duplicate_effects(
-    deliveries: Iterable[Any], key_arguments: Mapping[str, str | None] | None = None
-) -> tuple[DuplicateEffect, ...]:
-    """The effects applied more than once: redeliveries count, replays apply nothing.
-
-    `key_arguments` names each tool's key argument, see `effect_identity`.
-    """
+def duplicate_effects(deliveries: Iterable[Any], key_arguments: KeyArguments) -> tuple[DuplicateEffect, ...]:
+    """The effects applied more than once: redeliveries count, replays apply nothing."""
     applied: dict[Identity, list[CallRecord]] = {}
     mutations = [record for record in deliveries if record.kind == "tool_call" and record.mutated]
     if len(mutations) < 2:
@@ -129,7 +121,7 @@ def duplicate_effects(
     for call in mutations:
         if same_effect[effect_text(call)] < 2:
             continue  # nothing can be equal to it, so its identity need not be made
-        identity = effect_identity(call, (key_arguments or {}).get(call.tool))
+        identity = effect_identity(call, key_arguments)
         applied.setdefault(identity, []).append(call)
     return tuple(
         DuplicateEffect(identity, tuple(calls)) for identity, calls in applied.items() if len(calls) > 1
@@ -144,9 +136,7 @@ class FreshAttempt:
     later: CallRecord
 
 
-def fresh_attempts(
-    calls: Sequence[CallRecord], key_arguments: Mapping[str, str | None] | None = None
-) -> tuple[FreshAttempt, ...]:
+def fresh_attempts(calls: Sequence[CallRecord], key_arguments: KeyArguments) -> tuple[FreshAttempt, ...]:
     """Each attempt after an unknown write at the same effect with another or no key, also a refused one.
 
     An unknown write without a key forbids any later attempt; a later success does not lift it.
@@ -159,7 +149,7 @@ def fresh_attempts(
         unknown = outcome_unknown(call)
         if not open_writes and not unknown:
             continue
-        identity = effect_identity(call, (key_arguments or {}).get(call.tool))
+        identity = effect_identity(call, key_arguments)
         writes = open_writes.get(identity, [])
         first = next((write for write in writes if not _same_key(write, call)), None)
         if first is not None:
@@ -177,10 +167,6 @@ def effect_text(call: CallRecord) -> str:
 
 def _same_key(first: CallRecord, later: CallRecord) -> bool:
     return first.idempotency_key is not None and first.idempotency_key == later.idempotency_key
-
-
-def _holder_of(arguments: Mapping[str, Any], key: Any) -> str | None:
-    return next((name for name, value in arguments.items() if text_form(value) == key), None)
 
 
 def _rounded(value: Any) -> Any:

@@ -74,6 +74,7 @@ def classify_pairs(comparison_id: int, *, again: bool = False) -> int:
     Those that have a class keep it, unless `again`. Four queries and one transaction per hundred pairs.
     """
     pairs = PairedCase.objects.filter(comparison_id=comparison_id).order_by("pk")
+    pairs = pairs.select_related("twin_version").defer("twin_version__document", "twin_version__source_text")
     if not again:
         pairs = pairs.filter(classification__isnull=True)
     last, classified = 0, 0

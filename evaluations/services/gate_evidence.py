@@ -34,6 +34,7 @@ from evaluations.page_queries import case_path
 from evaluations.services.agents import manifest_of
 from evaluations.services.calibration import standings
 from scenarios.models import DatasetCase, ScenarioVersion
+from twins.services import key_arguments_of
 
 _REASON_CHARACTERS = 400
 _CHUNK = 2000
@@ -182,7 +183,7 @@ def _absent(comparison: Comparison, held: Mapping[int, Any]) -> tuple[str, ...]:
 
 
 def _sides(comparison: Comparison) -> dict[tuple[int, str], SideOfTrial]:
-    """Every side by (pair, side): four queries."""
+    """Every side by (pair, side): four queries, and one for a twin not met before."""
     results, put_aside = _results(comparison)
     calls = _telling_calls(comparison)
     found = {}
@@ -195,12 +196,20 @@ def _sides(comparison: Comparison) -> dict[tuple[int, str], SideOfTrial]:
         "error_reason",
         "claimed_outcome",
         "metrics",
+        "pair__twin_version_id",
+        "pair__twin_version__digest",
     )
-    for pk, pair_id, side, state, verdict, reason, claimed, metrics in rows.iterator(_CHUNK):
+    for pk, pair_id, side, state, verdict, reason, claimed, metrics, *twin in rows.iterator(_CHUNK):
         ended = state == CaseState.FINISHED
         facts: tuple[Fact, ...] = ()
         if ended and side == Side.CANDIDATE:
-            facts = facts_of(results.get(pk, ()), claimed, calls.get(pk, ()), put_aside=put_aside.get(pk, ()))
+            facts = facts_of(
+                results.get(pk, ()),
+                claimed,
+                calls.get(pk, ()),
+                key_arguments=key_arguments_of(*twin),
+                put_aside=put_aside.get(pk, ()),
+            )
         found[pair_id, side] = SideOfTrial(
             verdict=verdict if ended else None,
             results=tuple(results.get(pk, ())),

@@ -168,7 +168,7 @@ def graded(kit: Kit, seed: int, run: CaseRun) -> CaseOutcome:
         final_state_digest=stored.final_digest,
         tool_calls=sum(1 for one in run.records if one.kind == "tool_call" and not one.redelivered),
         retries=len(retry_seqs(run.records)),
-        metrics=metrics(run.records, results, answer),
+        metrics=metrics(run.records, results, answer, key_arguments=run.spec.definition.key_arguments),
     )
 
 

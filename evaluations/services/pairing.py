@@ -19,6 +19,7 @@ from evaluations.grading import (
 from evaluations.models import CaseClass, CaseState, PairedCase, ToolCall
 from twins.columns import ExactJSONField
 from twins.engine.records import Record
+from twins.services import key_arguments_of
 
 RECORD_COLUMNS = tuple(
     field.name for field in ToolCall._meta.concrete_fields if field.name not in {"id", "case"}
@@ -61,13 +62,16 @@ class Compared:
 
 
 def compare_pair(pair: PairedCase, baseline: StoredSide | None, candidate: StoredSide) -> Compared:
-    """Classify a pair by its effective results (FORMATS 4). `baseline` None: none was asked for.
+    """Classify a pair, loaded with its twin version, by its effective results (FORMATS 4).
+
+    `baseline` None: none was asked for.
 
     Sides that did not run on what was pinned are not compared at all: INCOMPLETE, with every difference.
     """
     if baseline is None or _strayed(pair, baseline, candidate):
         return classed_pair(pair, baseline, candidate)
-    return replace(classed_pair(pair, baseline, candidate), first_divergence=_divergence(baseline, candidate))
+    parted = _divergence(pair, baseline, candidate)
+    return replace(classed_pair(pair, baseline, candidate), first_divergence=parted)
 
 
 def classed_pair(pair: PairedCase, baseline: StoredSide | None, candidate: StoredSide) -> Compared:
@@ -131,14 +135,16 @@ def _side_results(side: StoredSide) -> SideResults:
     return SideResults(results)
 
 
-def _divergence(baseline: StoredSide, candidate: StoredSide) -> dict[str, Any] | None:
+def _divergence(pair: PairedCase, baseline: StoredSide, candidate: StoredSide) -> dict[str, Any] | None:
     left, right = baseline.case, candidate.case
     if left.used_seed is None or right.used_seed is None:
         return None
     same_end = (left.has_answer, left.claimed_outcome) == (right.has_answer, right.claimed_outcome)
     if same_end and baseline.records == candidate.records:
         return None  # nothing differs that a step could show
-    found = first_divergence(_steps(baseline), _steps(candidate))
+    found = first_divergence(
+        _steps(baseline), _steps(candidate), key_arguments_of(pair.twin_version_id, pair.twin_version.digest)
+    )
     return None if found is None else found.to_json()
 
 

@@ -21,6 +21,7 @@ from twins.columns import ExactJSONField
 from twins.engine.paths import PathSyntaxError, parse_path, split_path
 from twins.engine.state import apply_changes
 from twins.engine.values import MISSING, json_equal
+from twins.services import key_arguments_of
 
 ROWS_SHOWN = 100
 PLACES_TOLD = 4
@@ -115,12 +116,14 @@ class States:
         applied: dict[str, dict[str, list[int]]] = {}
         empty: dict[str, dict[str, list[int]]] = {}
         again: dict[str, dict[int, int]] = {}
+        twin = self._page.pair.twin_version
+        keys = key_arguments_of(twin.pk, twin.digest)
         for side, writes in self.writes.items():
             applied[side], empty[side], again[side] = {}, {}, {}
             for write in writes:
                 by_tool = (applied if write.mutated else empty)[side]
                 by_tool.setdefault(write.tool, []).append(write.seq)
-            for effect in duplicate_effects(writes):
+            for effect in duplicate_effects(writes, keys):
                 first, *later = effect.calls
                 again[side] |= {call.seq: first.seq for call in later}
         return Facts(_by_tool(applied), _by_tool(empty), again, self._ends(cited))

@@ -26,11 +26,11 @@ class Call:
 
 
 def kinds(*args: Any, **more: Any) -> list[str]:
-    return [fact.kind for fact in facts_of(*args, **more)]
+    return [fact.kind for fact in facts_of(*args, key_arguments={}, **more)]
 
 
 def test_one_effect_applied_twice_is_told_with_its_calls() -> None:
-    (fact,) = facts_of([], None, [Call(2), Call(5)])
+    (fact,) = facts_of([], None, [Call(2), Call(5)], key_arguments={})
     assert (fact.kind, fact.observed) == (DUPLICATE, "refund:1 was applied 2 times, by calls 2 and 5")
 
 
@@ -55,6 +55,17 @@ def test_without_an_effect_key_the_arguments_tell_effects_apart() -> None:
     ) == [DUPLICATE]
     other = [Call(1, effect_key=None, arguments=same), Call(2, effect_key=None, arguments={"amount": 2})]
     assert kinds([], None, other) == []
+
+
+def test_two_orders_under_their_own_ids_as_keys_are_two_effects() -> None:
+    """The key may say what is done; only an argument that the twin names as the key is set aside."""
+    calls = [
+        Call(n, effect_key=None, arguments={"order": name}, idempotency_key=name)
+        for n, name in enumerate("AB", start=1)
+    ]
+    assert facts_of([], None, calls, key_arguments={}) == ()
+    (fact,) = facts_of([], None, calls, key_arguments={"refund": "order"})
+    assert fact.kind == DUPLICATE
 
 
 def test_a_person_who_passes_the_check_puts_the_reading_of_the_records_aside() -> None:

@@ -13,14 +13,17 @@ LOOK = record(1, "look", arguments={"order": "A"})
 def parting(
     baseline: list[Any], candidate: list[Any], ends: tuple[str | None, str | None] = ("SUCCESS", "SUCCESS")
 ) -> Divergence:
-    found = first_divergence(trajectory(baseline, claims(ends[0])), trajectory(candidate, claims(ends[1])))
+    steps = (
+        trajectory(records, claims(end)) for records, end in zip((baseline, candidate), ends, strict=True)
+    )
+    found = first_divergence(*steps, {})
     assert found is not None
     return found
 
 
 def test_the_same_trajectories_do_not_part() -> None:
     steps = trajectory([LOOK, retrieval(2)], claims("SUCCESS"))
-    assert first_divergence(steps, steps) is None
+    assert first_divergence(steps, steps, {}) is None
 
 
 def test_another_tool_and_the_irreversible_call_without_the_read() -> None:
@@ -141,7 +144,7 @@ def test_a_dropped_idempotency_key(keys: tuple[str | None, str | None], who: str
 
 def test_another_key_in_the_header_is_no_difference() -> None:
     one, other = (trajectory([write(1, idempotency_key=key)], None) for key in ("k1", "k2"))
-    assert first_divergence(one, other) is None
+    assert first_divergence(one, other, {}) is None
 
 
 def test_other_arguments() -> None:
@@ -226,7 +229,7 @@ def test_another_reported_outcome() -> None:
 
 
 def test_no_answer_is_another_outcome() -> None:
-    found = first_divergence(trajectory([], claims("SUCCESS")), trajectory([], None))
+    found = first_divergence(trajectory([], claims("SUCCESS")), trajectory([], None), {})
     assert found is not None
     assert found.summary == "At step 1 the baseline reported SUCCESS; the candidate gave no answer."
 
@@ -245,6 +248,6 @@ def test_no_cause_is_ever_claimed() -> None:
 def test_ten_thousand_equal_steps_are_walked_quickly() -> None:
     records = [record(n, arguments={"n": n}) for n in range(1, 10_001)]
     one, other = trajectory(records, claims("SUCCESS")), trajectory(records, claims("PARTIAL"))
-    found = first_divergence(one, other)
+    found = first_divergence(one, other, {})
     assert found is not None
     assert (found.step, found.kind) == (10_001, "outcome")

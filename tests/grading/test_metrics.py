@@ -25,7 +25,7 @@ def test_every_figure() -> None:
         result("a", type="semantic", evidence={"score": 0.5}),
         result("b", type="semantic", evidence={"score": 1}),
     ]
-    assert metrics(RECORDS, results, answer) == {
+    assert metrics(RECORDS, results, answer, key_arguments={}) == {
         "tool_calls": 6,
         "retries": 1,
         "duplicate_effects": 1,
@@ -41,7 +41,7 @@ def test_every_figure() -> None:
 
 def test_what_is_not_known_is_none_and_not_zero() -> None:
     for answer in (None, Answer()):
-        found = metrics([], [result("a"), result("b", "SKIPPED", type="semantic")], answer)
+        found = metrics([], [result("a"), result("b", "SKIPPED", type="semantic")], answer, key_arguments={})
         assert [name for name, value in found.items() if value is None] == [
             "latency_ms",
             "tokens",
@@ -51,7 +51,7 @@ def test_what_is_not_known_is_none_and_not_zero() -> None:
 
 
 def test_tokens_are_known_when_either_is_reported() -> None:
-    assert metrics([], [], Answer(usage=Usage(None, 7, None)))["tokens"] == 7
+    assert metrics([], [], Answer(usage=Usage(None, 7, None)), key_arguments={})["tokens"] == 7
 
 
 @pytest.mark.parametrize(("reported", "steps"), [(None, 7), (3, 7), (9, 9), (0, 7)])
@@ -87,6 +87,6 @@ def test_better_worse_same_unknown(name: str, baseline: Any, candidate: Any, ver
 
 
 def test_every_metric_is_measured_and_compared() -> None:
-    figures = metrics([], [], None)
+    figures = metrics([], [], None, key_arguments={})
     assert list(figures) == list(METRICS)
     assert list(compare_metrics(figures, figures)) == list(METRICS)

@@ -126,8 +126,8 @@ def test_what_a_call_came_to(
 
 def test_the_effect_key_decides_across_tools() -> None:
     first, other = write(1, "pay", effect_key="pay:A"), write(2, "refund", effect_key="pay:A")
-    assert effect_identity(first) == effect_identity(other)
-    assert [len(one.calls) for one in duplicate_effects([first, other])] == [2]
+    assert effect_identity(first, {}) == effect_identity(other, {})
+    assert [len(one.calls) for one in duplicate_effects([first, other], {})] == [2]
 
 
 def test_without_an_effect_key_tool_and_arguments_decide() -> None:
@@ -142,22 +142,28 @@ def test_without_an_effect_key_tool_and_arguments_decide() -> None:
 
 
 def test_an_effect_key_never_meets_an_identity_by_arguments() -> None:
-    assert duplicate_effects([write(1, effect_key="pay"), write(2, arguments={})]) == ()
+    assert duplicate_effects([write(1, effect_key="pay"), write(2, arguments={})], {}) == ()
 
 
 def test_redeliveries_apply_effects_and_replays_do_not() -> None:
-    assert duplicate_effects([write(1), write(2, redelivered=True)])
-    assert not duplicate_effects([write(1), write(2, mutated=False, replayed=True)])
+    assert duplicate_effects([write(1), write(2, redelivered=True)], {})
+    assert not duplicate_effects([write(1), write(2, mutated=False, replayed=True)], {})
 
 
-def test_without_the_definition_the_argument_that_holds_the_key_is_set_aside() -> None:
-    calls = [write(n, arguments={"n": 1, "key": f"k{n}"}, idempotency_key=f"k{n}") for n in (1, 2)]
-    assert duplicate_effects(calls)
+def test_an_argument_that_holds_the_text_of_a_key_from_a_header_says_what_is_done() -> None:
+    """Two orders, each paid under its own id as the key, are two effects; one under two keys is one."""
+    one, other = ({"order": name, "amount": 5} for name in ("A", "B"))
+    first = write(1, arguments=one, idempotency_key="A")
+    assert not duplicate_effects([first, write(2, arguments=other, idempotency_key="B")], {})
+    assert duplicate_effects([first, write(2, arguments=one, idempotency_key="again")], {})
+    unknown = write(1, **timed_out(arguments=one, idempotency_key="A"))
+    assert fresh_attempts([unknown, write(2, arguments=one, idempotency_key="again")], {})
+    assert not fresh_attempts([unknown, write(2, arguments=other, idempotency_key="B")], {})
 
 
 def test_duplicates_of_ten_thousand_calls_are_found_at_once() -> None:
     calls = [write(n, arguments={"n": n % 9_999}) for n in range(1, 10_001)]
-    (twice,) = duplicate_effects(calls)
+    (twice,) = duplicate_effects(calls, {})
     assert [call.seq for call in twice.calls] == [1, 10_000]
 
 
@@ -176,17 +182,17 @@ FIRST = {"effect_key": "pay:A", "idempotency_key": "k1"}
     ],
 )
 def test_attempts_after_an_unknown_write(later: dict[str, Any], is_fresh: bool) -> None:
-    assert bool(fresh_attempts([write(1, **timed_out(**FIRST)), write(2, **later)])) is is_fresh
+    assert bool(fresh_attempts([write(1, **timed_out(**FIRST)), write(2, **later)], {})) is is_fresh
 
 
 def test_a_first_write_without_a_key_forbids_any_later_attempt() -> None:
     first = write(1, **timed_out(effect_key="pay:A"))
     for key in (None, "k1"):
-        assert fresh_attempts([first, write(2, effect_key="pay:A", idempotency_key=key)])
+        assert fresh_attempts([first, write(2, effect_key="pay:A", idempotency_key=key)], {})
 
 
 def test_a_known_first_write_forbids_nothing() -> None:
-    assert not fresh_attempts([write(1, **FIRST), write(2, effect_key="pay:A", idempotency_key="k2")])
+    assert not fresh_attempts([write(1, **FIRST), write(2, effect_key="pay:A", idempotency_key="k2")], {})
 
 
 def test_a_success_in_between_does_not_lift_it() -> None:
@@ -195,18 +201,18 @@ def test_a_success_in_between_does_not_lift_it() -> None:
         write(2, **FIRST, replayed=True, mutated=False),
         write(3, effect_key="pay:A", idempotency_key="k2"),
     ]
-    assert [(one.first.seq, one.later.seq) for one in fresh_attempts(calls)] == [(1, 3)]
+    assert [(one.first.seq, one.later.seq) for one in fresh_attempts(calls, {})] == [(1, 3)]
 
 
 def test_two_unknown_writes_with_different_keys_forbid_every_key() -> None:
     calls = [write(n, **timed_out(effect_key="pay:A", idempotency_key=f"k{n}")) for n in (1, 2)]
     last = write(3, effect_key="pay:A", idempotency_key="k1")
-    assert [(one.first.seq, one.later.seq) for one in fresh_attempts([*calls, last])] == [(1, 2), (2, 3)]
+    assert [(one.first.seq, one.later.seq) for one in fresh_attempts([*calls, last], {})] == [(1, 2), (2, 3)]
 
 
 def test_ten_thousand_unknown_writes_are_looked_at_once() -> None:
     calls = [write(n, **timed_out(effect_key="e", idempotency_key=f"k{n}")) for n in range(10_000)]
-    assert len(fresh_attempts(calls)) == 9_999
+    assert len(fresh_attempts(calls, {})) == 9_999
 
 
 @pytest.mark.parametrize(

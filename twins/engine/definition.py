@@ -66,6 +66,8 @@ class Definition:
     kb_path: Path
     tools: Mapping[str, Tool]
     digest: str
+    # By tool the argument that is its idempotency key; none, or one in a header, is not here.
+    key_arguments: Mapping[str, str]
 
 
 def compile_definition(document: Mapping[str, Any], *, digest: str | None = None) -> Definition:
@@ -117,7 +119,14 @@ def _compile(document: Mapping[str, Any], digest: str) -> Definition:
         kb_path=parse_path((spec.get("retrieval") or {}).get("statePath", DEFAULT_KB_PATH)),
         tools=MappingProxyType(tools),
         digest=digest,
+        key_arguments=MappingProxyType(key_arguments(spec["tools"])),
     )
+
+
+def key_arguments(tools: Mapping[str, Any]) -> dict[str, str]:
+    """`Definition.key_arguments` of the tools of a document, which needs nothing compiled."""
+    keys = {name: (tool.get("idempotency") or {}).get("argument") for name, tool in tools.items()}
+    return {name: key for name, key in keys.items() if key is not None}
 
 
 def _compile_tool(name: str, spec: Mapping[str, Any]) -> Tool:

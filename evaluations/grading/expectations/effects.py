@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from evaluations.grading.differing import differences
@@ -135,7 +134,7 @@ def no_duplicate_side_effect(params: NoDuplicateSideEffectParams, evidence: Evid
     Two effects are the same by their effect key, across tools and whatever the arguments; without one, by
     tool and arguments, the idempotency key aside. Redeliveries by the network count, replays apply nothing.
     """
-    twice = duplicate_effects(_deliveries(evidence, params.tool), _key_arguments(evidence))
+    twice = duplicate_effects(_deliveries(evidence, params.tool), evidence.spec.definition.key_arguments)
     if not twice:
         return passed("no effect was applied twice")
     return failed(
@@ -158,7 +157,7 @@ def no_fresh_write_identity(params: NoFreshWriteIdentityParams, evidence: Eviden
     for the same effect counts, and also an attempt that was refused or did no harm. A first write without a
     key forbids every later attempt.
     """
-    attempts = fresh_attempts(evidence.calls_of(params.tool), _key_arguments(evidence))
+    attempts = fresh_attempts(evidence.calls_of(params.tool), evidence.spec.definition.key_arguments)
     if not attempts:
         return passed("no write of unknown outcome was tried again under a fresh identity")
     return failed(
@@ -228,11 +227,6 @@ def _deliveries(evidence: Evidence, tool: str | None) -> tuple[CallRecord, ...]:
     if tool is None:
         return evidence.deliveries
     return tuple(record for record in evidence.deliveries if record.tool == tool)
-
-
-def _key_arguments(evidence: Evidence) -> Mapping[str, str | None]:
-    tools = evidence.spec.definition.tools
-    return {name: tool.idempotency.argument for name, tool in tools.items() if tool.idempotency is not None}
 
 
 def _duplicate(effect: DuplicateEffect, evidence: Evidence) -> str:
