@@ -40,6 +40,7 @@ def is_retry(previous: CallRecord | None, call: CallRecord) -> bool:
         and previous.status in FAILED_STATUSES
         and json_equal(previous.arguments, call.arguments)
         and json_equal(previous.sent_arguments, call.sent_arguments)
+        and previous.sent_texts == call.sent_texts
     )
 
 

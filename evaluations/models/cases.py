@@ -243,10 +243,9 @@ class ToolCall(models.Model):
         return CallRecord(seq=self.seq, **values)
 
 
-# What a row keeps of a call's record, beside `seq` and `kind`: all but arguments that were too large.
-_OF_A_CALL = tuple(
-    field.name for field in fields(CallRecord) if field.name not in {"seq", "kind", "sent_arguments"}
-)
+# What a row keeps of a call's record, beside `seq` and `kind`: all but what was too large.
+_NOT_KEPT = {"seq", "kind", "sent_arguments", "sent_texts"}
+_OF_A_CALL = tuple(field.name for field in fields(CallRecord) if field.name not in _NOT_KEPT)
 
 
 class ExpectationResult(models.Model):

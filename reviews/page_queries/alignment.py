@@ -99,6 +99,7 @@ class _Delivery:
     redelivered: bool
     kind: str = "tool_call"
     sent_arguments: None = None
+    sent_texts: tuple[()] = ()
 
 
 def alignment_of(cases: Mapping[str, Case]) -> Alignment:

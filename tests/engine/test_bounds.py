@@ -31,6 +31,13 @@ def circle():
     return value
 
 
+class Listed(list):
+    """Its own way through it does not end."""
+
+    def __iter__(self):
+        return iter(int, 1)
+
+
 class Evil(dict):
     def items(self):
         raise RuntimeError("surprise")
@@ -177,3 +184,25 @@ def test_weight_knows_the_depth_it_starts_at():
     weigh(value, 10_000, MAX_STATE_NESTING - 100)
     with pytest.raises(TooLarge, match="deeper"):
         weigh(value, 10_000, MAX_STATE_NESTING - 99)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"a": "x" * 4_000 + "told", "b": "\0"},
+        {"a": nested(70), "told": 1},
+        {"l": [0] * 2_001, "z": "told", "b": "\0"},
+        {"a": {"told"}},
+        {"a": [{("told",): 1}]},
+        {"a": Listed(["told"])},
+    ],
+)
+def test_every_text_of_what_is_recorded_in_part_is_at_hand_for_checks(sent):
+    admitted = admit(sent)
+    assert admitted.reason
+    assert any("told" in text for text in admitted.sent_texts)
+
+
+def test_a_stand_in_that_is_whole_needs_no_texts_beside_it():
+    for sent in ({"a": "x\0y"}, {"a": [float("nan")]}, {1: "a"}, {"a": (1, 2)}, {"a": 10**400}):
+        assert admit(sent).sent_texts == ()

@@ -71,6 +71,12 @@ def args(path: str, **more: Any) -> dict[str, Any]:
     return {"type": "toolArgs", "tool": "pay", "path": path, **more}
 
 
+def test_arguments_too_large_for_the_record_are_compared_as_they_were_sent() -> None:
+    sent = [call("pay", order="A", note="x" * 300_000)]
+    checks = [args("order", notEquals="A"), args("order", exists=False), args("order", equals="A")]
+    assert [one["status"] for one in graded(checks, sent)] == ["FAIL", "FAIL", "PASS"]
+
+
 TWO = [call("pay", order="A", amount=1, key="k"), call("pay", order="A", amount=2, key="k")]
 
 

@@ -38,6 +38,9 @@ def disclosure(
         ([{"search": f"what is {SECRET}"}], None, "the search query of step 1"),
         ([call("wipe"), call("wipe", x=SECRET)], None, "the arguments of call 2 (wipe)"),
         ([call("look", x=SECRET + "y" * 300_000)], None, "the arguments of call 1 (look)"),
+        # What is recorded in part only is searched whole.
+        ([{"search": "x" * 20_000 + SECRET}], None, "the search query of step 1"),
+        ([call("y" * 100 + SECRET)], None, "what call 1 (an unknown tool) sent beyond its record"),
     ],
 )
 def test_a_planted_secret_anywhere_fails(calls: Any, answer: Any, place: str) -> None:

@@ -106,6 +106,14 @@ def test_arguments_too_large_to_keep_are_there_for_the_checks(version: TwinVersi
     assert record.sent_arguments["text"].startswith(SECRET)
 
 
+def test_what_is_recorded_in_part_is_there_for_the_checks(version: TwinVersion) -> None:
+    session, admission = _open(version)
+    services.call(admission, "x" * 100 + SECRET, {})
+    services.search(admission, "x" * 20_000 + SECRET)
+    records = services.close_session(session.pk).records
+    assert [[text[-len(SECRET) :] for text in record.sent_texts] for record in records] == [[SECRET]] * 2
+
+
 def test_the_key_of_a_call_is_handed_over(version: TwinVersion) -> None:
     session, admission = _open(version)
     services.call(admission, "refund", {"order_id": "A-1", "amount": 1, "key": "k"})

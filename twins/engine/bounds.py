@@ -49,8 +49,8 @@ class Admitted:
     """Arguments after the door.
 
     `value` is what the tool works with (`{}` if refused), `recorded` what the record keeps, `sent` the whole
-    value where the record keeps only a marker. `reason` says why they are refused, `oversized` that it is for
-    their size.
+    value where the record keeps only a marker, `sent_texts` every text in what is no JSON and kept in part.
+    `reason` says why they are refused, `oversized` that it is for their size.
     """
 
     value: dict[str, Any]
@@ -58,6 +58,7 @@ class Admitted:
     reason: str | None = None
     oversized: bool = False
     sent: Any = None
+    sent_texts: tuple[str, ...] = ()
 
 
 def admit(arguments: Any) -> Admitted:
@@ -67,7 +68,8 @@ def admit(arguments: Any) -> Admitted:
     try:
         copy = _copy(arguments, 1)
     except NotJson as error:
-        return Admitted({}, stand_in(arguments), str(error))
+        recorded, is_whole = stand_in(arguments)
+        return Admitted({}, recorded, str(error), sent_texts=() if is_whole else texts_within(arguments))
     size = len(compact_json(copy).encode())
     oversized = size > MAX_ARGUMENT_BYTES
     recorded = {"too_large": {"bytes": size}} if oversized else copy
@@ -132,9 +134,44 @@ def clean_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def stand_in(value: Any) -> Any:
-    """Something storable for a value that is not JSON: near to what was sent, bounded, never raising."""
-    return _StandIn().of(value, 1)
+def texts_within(value: Any) -> tuple[str, ...]:
+    """Every text in a value that may be no JSON, keys included, as a database keeps them. Circles end."""
+    texts: list[str] = []
+    pending: list[Any] = [value]
+    seen: set[int] = set()
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            text = str.__str__(item)
+            texts.append(clean_text(text, len(text)))
+        elif isinstance(item, (dict, list, tuple, set, frozenset)) and id(item) not in seen:
+            seen.add(id(item))
+            if isinstance(item, dict):
+                pending.extend(dict.keys(item))
+                pending.extend(dict.values(item))
+            else:
+                # The type's own way through it: a subclass may have one that never ends.
+                kind: Any = next(kind for kind in (list, tuple, set, frozenset) if isinstance(item, kind))
+                pending.extend(kind.__iter__(item))
+        elif isinstance(item, (int, float)) and not isinstance(item, bool):
+            texts.append(_number_text(item))
+    return tuple(texts)
+
+
+def _number_text(number: Any) -> str:
+    try:
+        return repr(int(number) if isinstance(number, int) else float(number))
+    except ValueError:  # more digits than Python writes: no secret is one
+        return ""
+
+
+def stand_in(value: Any) -> tuple[Any, bool]:
+    """Something storable for a value that is not JSON, and whether all texts of it are in there whole.
+
+    Near to what was sent, bounded, never raising.
+    """
+    made = _StandIn()
+    return made.of(value, 1), made.is_whole
 
 
 class _StandIn:
@@ -142,29 +179,39 @@ class _StandIn:
 
     def __init__(self) -> None:
         self.nodes = 0
+        self.is_whole = True
 
     def of(self, value: Any, depth: int) -> Any:
         self.nodes += 1
         if self.nodes > _STAND_IN_NODES or depth > MAX_NESTING:
-            return "…"
+            return self._partly("…")
         if value is None or type(value) is bool:
             return value
         if isinstance(value, str):
-            return clean_text(str.__str__(value), _STAND_IN_TEXT)
+            text = str.__str__(value)
+            shown = clean_text(text, _STAND_IN_TEXT)
+            return shown if len(text) <= _STAND_IN_TEXT else self._partly(shown)
         if type(value) is int:
             return value if -_MAX_NUMBER < value < _MAX_NUMBER else "<number out of range>"
         if type(value) is float:
             return value if math.isfinite(value) else str(value)
         if isinstance(value, dict):
+            self.is_whole &= len(value) <= _STAND_IN_NODES
             fields = list(dict.items(value))[:_STAND_IN_NODES]
             return {self._key(key): self.of(item, depth + 1) for key, item in fields}
         if isinstance(value, (list, tuple)):
             items = list(value)[:_STAND_IN_NODES] if type(value) in (list, tuple) else []
+            self.is_whole &= type(value) in (list, tuple) and len(value) <= _STAND_IN_NODES
             return [self.of(item, depth + 1) for item in items]
-        return f"<{clean_text(type(value).__name__, 100)}>"
+        return self._partly(f"<{clean_text(type(value).__name__, 100)}>")
+
+    def _partly(self, shown: str) -> str:
+        self.is_whole = False
+        return shown
 
     def _key(self, key: Any) -> str:
-        written = self.of(key, MAX_NESTING) if not isinstance(key, (dict, list, tuple)) else "<key>"
+        is_plain = not isinstance(key, (dict, list, tuple))
+        written = self.of(key, MAX_NESTING) if is_plain else self._partly("<key>")
         return written if isinstance(written, str) else compact_json(written)
 
 

@@ -144,6 +144,7 @@ def _record(
         delay_ms=delay_ms,
         idempotency_key=call.key_text,
         sent_arguments=call.admitted.sent,
+        sent_texts=call.admitted.sent_texts,
     )
 
 
@@ -180,11 +181,13 @@ def search(spec: CaseSpec, state: CaseState, query: Any, limit: Any = None) -> S
 
     `query` and `limit` may be anything; a query that is no text finds nothing.
     """
-    asked = clean_text(str.__str__(query), MAX_QUERY) if isinstance(query, str) else ""
+    text = str.__str__(query) if isinstance(query, str) else ""
+    asked = clean_text(text, MAX_QUERY)
     count = effective_limit(limit)
     known = [*twin_documents(spec.definition.kb_path.get(state.root)), *spec.documents]
     found = rank(known, asked, count)
     seq = state.seq + 1
-    record = RetrievalRecord(seq, asked, count, tuple((one.id, one.trusted) for one in found))
+    sent = (clean_text(text, len(text)),) if len(text) > MAX_QUERY else ()
+    record = RetrievalRecord(seq, asked, count, tuple((one.id, one.trusted) for one in found), sent)
     reply = SearchReply(tuple(one.to_json() for one in found))
     return Step(replace(state, seq=seq), reply, (record,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .bounds import MAX_ARGUMENT_BYTES, MAX_TOOL_NAME, admit, clean_text
@@ -21,6 +22,9 @@ def receive(spec: CaseSpec, state: CaseState, name: Any, arguments: Any, headers
     tool = spec.definition.tools.get(name) if isinstance(name, str) else None
     shown = _shown_name(name) if tool is None else tool.name
     admitted = admit(arguments)
+    if isinstance(name, str) and len(name) > MAX_TOOL_NAME:
+        whole = clean_text(str.__str__(name), len(name))
+        admitted = replace(admitted, sent_texts=(*admitted.sent_texts, whole))
     number = state.call_counts.get(shown, 0) + 1
     key = _idempotency_key(tool, admitted.value, headers)
     if key is MISSING:

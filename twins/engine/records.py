@@ -123,7 +123,8 @@ class CallRecord:
     """One call as the twin saw it, refused ones and second deliveries included.
 
     `idempotency_key` is the text of the key the call carried. `sent_arguments` holds arguments too large to
-    keep, for as long as the case runs: a check for secrets reads them, nothing stores them.
+    keep, `sent_texts` the texts of a name, and of arguments that are no JSON, that are kept in part. Both are
+    there for as long as the case runs: checks read them, nothing stores them.
     """
 
     seq: int
@@ -147,6 +148,7 @@ class CallRecord:
     delay_ms: int
     idempotency_key: str | None = None
     sent_arguments: Any = None
+    sent_texts: tuple[str, ...] = ()
     kind: Literal["tool_call"] = "tool_call"
 
     def to_json(self) -> dict[str, Any]:
@@ -189,12 +191,16 @@ _PRINTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRecord:
-    """One search of the knowledge base: the documents answered as (id, trusted), best first."""
+    """One search of the knowledge base: the documents answered as (id, trusted), best first.
+
+    `sent_texts` is the query where that was too long to keep, as of a call.
+    """
 
     seq: int
     query: str
     limit: int
     documents: tuple[tuple[str, bool], ...]
+    sent_texts: tuple[str, ...] = ()
     kind: Literal["retrieval"] = "retrieval"
 
     def to_json(self) -> dict[str, Any]:

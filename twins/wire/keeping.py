@@ -99,6 +99,8 @@ def records_of(session_id: int) -> tuple[Record, ...]:
 def _written(record: Record) -> dict[str, Any]:
     """A record with what the checks need and nothing prints: kept here only while the session is open."""
     fields = record.to_json()
+    if record.sent_texts:
+        fields["sent_texts"] = list(record.sent_texts)
     if record.kind == "tool_call":
         fields["idempotency_key"] = record.idempotency_key
         if record.sent_arguments is not None:
@@ -107,6 +109,8 @@ def _written(record: Record) -> dict[str, Any]:
 
 
 def _read(fields: Any) -> Record:
+    texts = tuple(fields.get("sent_texts", ()))
     if fields["kind"] == "retrieval":
-        return RetrievalRecord.from_json(fields)
-    return replace(CallRecord.from_json(fields), sent_arguments=fields.get("sent_arguments"))
+        return replace(RetrievalRecord.from_json(fields), sent_texts=texts)
+    sent = fields.get("sent_arguments")
+    return replace(CallRecord.from_json(fields), sent_arguments=sent, sent_texts=texts)

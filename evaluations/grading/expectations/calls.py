@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evaluations.grading.evidence import Evidence
 from evaluations.grading.expectations.comparing import holds, mismatch
@@ -19,7 +20,7 @@ from evaluations.grading.parameters import (
     tool_name,
     tool_names,
 )
-from evaluations.grading.results import Finding, failed, passed
+from evaluations.grading.results import Finding, failed, not_evaluated, passed
 from evaluations.grading.signals import answered, retry_seqs
 from evaluations.grading.wording import calls_named, listed, plural
 from twins.engine.paths import Path
@@ -97,7 +98,8 @@ class ToolArgsParams:
 def tool_args(params: ToolArgsParams, evidence: Evidence) -> Finding:
     """Every call of the tool (or the `call`-th one) has arguments that compare at `path`.
 
-    No such call fails, unless `ifCalled` is true. Refused calls count.
+    No such call fails, unless `ifCalled` is true. Refused calls count. Arguments too large for the record are
+    compared as they were sent; of those that are no JSON, and recorded in part, nothing can be said.
     """
     calls = _chosen(evidence.calls_of(params.tool), params.call)
     if not calls:
@@ -105,16 +107,25 @@ def tool_args(params: ToolArgsParams, evidence: Evidence) -> Finding:
         return passed(f"{reason}, nothing to compare") if params.ifCalled else failed(reason)
     name = params.path.text
     for call in calls:
-        problem = mismatch(params.comparators, params.path.get(call.arguments), evidence)
+        if call.sent_arguments is None and call.sent_texts and call.risk is not None:
+            return not_evaluated(
+                f"{params.tool}, call {call.seq}: its arguments are no JSON and recorded in part only"
+            )
+        problem = mismatch(params.comparators, params.path.get(_arguments(call)), evidence)
         if problem is not None:
             sentence = f"{params.tool}, call {call.seq}: {name}: {problem}"
             return failed(sentence, calls=(call.seq,), argument=name)
     if len(calls) == 1:
         return passed(
-            f"{params.tool}, call {calls[0].seq}: {holds(name, params.path.get(calls[0].arguments))}",
+            f"{params.tool}, call {calls[0].seq}: {holds(name, params.path.get(_arguments(calls[0])))}",
             calls=_seqs(calls),
         )
     return passed(f"{name} is as expected in {len(calls)} calls of {params.tool}", calls=_seqs(calls))
+
+
+def _arguments(call: CallRecord) -> Any:
+    """What was sent: the record of arguments that were too large is a marker."""
+    return call.arguments if call.sent_arguments is None else call.sent_arguments
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,8 +83,9 @@ def _sent(evidence: Evidence) -> Iterator[tuple[str, int | None, list[str]]]:
             call.seq,
             texts_of([call.arguments, call.sent_arguments]),
         )
+        yield f"what call {call.seq} ({name}) sent beyond its record", call.seq, list(call.sent_texts)
         yield f"the idempotency key of call {call.seq} ({name})", call.seq, texts_of(call.idempotency_key)
         if call.risk is None:
             yield f"the tool name of call {call.seq}", call.seq, [call.tool]
     for search in evidence.retrievals:
-        yield f"the search query of step {search.seq}", search.seq, [search.query]
+        yield f"the search query of step {search.seq}", search.seq, [search.query, *search.sent_texts]
