@@ -17,6 +17,8 @@ from evaluations.page_queries.counts import (
     class_counts,
     class_of,
     is_open,
+    never_compared,
+    reason_of,
     rerun_of,
     side_totals,
 )
@@ -66,7 +68,9 @@ __all__ = [
     "model_kinds_of",
     "neighbouring_scenarios",
     "neighbours",
+    "never_compared",
     "pins_of",
+    "reason_of",
     "rerun_of",
     "scenario_list",
     "side_totals",

@@ -14,8 +14,9 @@ from django.http import QueryDict
 from agenttwin_site.paging import Page, keyset_page
 from evaluations.case_filter import CaseFilter
 from evaluations.models import Case, CaseState, Comparison, ExpectationResult, PairedCase, Side
-from evaluations.page_queries.counts import ClassCounts, class_counts, class_of
+from evaluations.page_queries.counts import ClassCounts, class_counts, class_of, is_open, never_compared
 from evaluations.page_queries.selection import WORST_FIRST, case_path, cases_of, cases_of_any_class
+from evaluations.services.pairing import NOT_COMPARABLE
 from scenarios.holdouts import EVERYTHING, Sight
 
 REASON_CHARACTERS = 240
@@ -39,9 +40,11 @@ class SideRow:
 
 @dataclass(frozen=True, slots=True)
 class FailingCheck:
+    """A check that the candidate fails. `is_new` False: the baseline fails it too; None: nobody compared."""
+
     id: str
     reason: str
-    is_new: bool
+    is_new: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,18 @@ def _sides_of(pairs: Sequence[PairedCase]) -> dict[tuple[int, str], SideRow]:
     return found
 
 
-def _failing_of(pairs: Sequence[PairedCase]) -> dict[int, tuple[FailingCheck, int]]:
+def _failing_of(pairs: Sequence[Any]) -> dict[int, tuple[FailingCheck, int]]:
     """For each pair the failing check of the candidate to tell first, and how many fail in all: one query.
 
     Newly failing ones come before those the baseline failed too, critical ones before others.
     """
     new = {pair.pk: frozenset(pair.newly_failing) for pair in pairs}
+    # Before a pair is compared, or where that was refused, its list of new failures is empty.
+    compared = {
+        pair.pk
+        for pair in pairs
+        if pair.classification is not None and not pair.short_reason.startswith(NOT_COMPARABLE)
+    }
     new_anywhere = sorted(frozenset().union(*new.values()))
     order = [
         SqlCase(When(expectation_id__in=new_anywhere, then=0), default=1, output_field=IntegerField()).asc(),
@@ -158,7 +167,8 @@ def _failing_of(pairs: Sequence[PairedCase]) -> dict[int, tuple[FailingCheck, in
     )
     found: dict[int, tuple[FailingCheck, int]] = {}
     for pair_id, name, reason, among in results:
-        check = FailingCheck(_cut(name, 80), _cut(reason, 220), is_new=name in new[pair_id])
+        is_new = name in new[pair_id] if pair_id in compared else None
+        check = FailingCheck(_cut(name, 80), _cut(reason, 220), is_new)
         if pair_id not in found or (check.is_new and not found[pair_id][0].is_new):
             found[pair_id] = check, among
     return found
@@ -172,13 +182,16 @@ def _row(
     chosen: CaseFilter,
 ) -> CaseRow:
     nothing = SideRow(None, None, None)
+    reason = pair.short_reason
+    if pair.classification is None and not is_open(comparison):
+        reason = never_compared(comparison)
     row = CaseRow(
         pair=pair,
         classification=class_of(pair, comparison),
         baseline=sides.get((pair.pk, Side.BASELINE), nothing),
         candidate=sides.get((pair.pk, Side.CANDIDATE), nothing),
         href=case_path(comparison.pk, pair.scenario_name, pair.trial, chosen.query),
-        reason=_cut(pair.short_reason, 220),
+        reason=_cut(reason, 220),
         divergence=_divergence(pair.short_divergence),
         has_long_divergence=pair.short_divergence is None and bool(pair.divergence_size),
     )

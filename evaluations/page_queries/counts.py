@@ -117,6 +117,19 @@ def class_of(pair: PairedCase, comparison: Comparison) -> str | None:
     return pair.classification or (None if is_open(comparison) else CaseClass.INCOMPLETE.value)
 
 
+def reason_of(pair: PairedCase, comparison: Comparison) -> str:
+    """Why a case is in the class it is shown in; empty while it waits to be compared."""
+    if pair.classification:
+        return pair.reason
+    return "" if is_open(comparison) else never_compared(comparison)
+
+
+def never_compared(comparison: Comparison) -> str:
+    """Why a case without a class has none, in a comparison that has ended, and will have none."""
+    state = f"the comparison is {comparison.state}"
+    return f"not compared: {state} ({comparison.reason})" if comparison.reason else f"not compared: {state}"
+
+
 def counted(found: dict[int, int], comparison: Comparison) -> ClassCounts:
     """Counts by rank of the class as `ClassCounts`."""
     counts = {name: found.get(rank, 0) for rank, name in enumerate(CLASSES)}

@@ -21,6 +21,7 @@ from evaluations.models import (
     PairedCase,
     Side,
 )
+from evaluations.page_queries.counts import never_compared
 from evaluations.page_queries.judged import JudgeOfComparison, by_judge, judged_by
 from evaluations.reporting.hidden import as_seen
 from evaluations.services.statistics import ComparisonStatistics, comparison_statistics, has_ended
@@ -174,7 +175,7 @@ def load_report(comparison_id: int, sight: Sight = EVERYTHING) -> ComparisonRepo
     runs = {run.side: run for run in comparison.runs.all()}
     pairs: list[Any] = list(PairedCase.objects.counted().filter(comparison=comparison).order_by("position"))
     sides = _sides(Case.objects.counted_of(comparison.pk))
-    missing = _missing_reason(comparison)
+    missing = never_compared(comparison)
     has_trials = any(pair.trial > 1 for pair in pairs)
     dataset = comparison.dataset_version
     report = ComparisonReport(
@@ -207,11 +208,6 @@ def load_report(comparison_id: int, sight: Sight = EVERYTHING) -> ComparisonRepo
         ),
     )
     return as_seen(report, comparison, sight)
-
-
-def _missing_reason(comparison: Comparison) -> str:
-    state = f"the comparison is {comparison.state}"
-    return f"not compared: {state} ({comparison.reason})" if comparison.reason else f"not compared: {state}"
 
 
 def _sides(cases: Any) -> dict[tuple[int, int], SideReport]:

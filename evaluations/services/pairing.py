@@ -33,6 +33,9 @@ CASE_COLUMNS = (
 )  # fmt: skip
 RESULT_COLUMNS = ("expectation_id", "type", "critical", "effective_status", "label", "reason")
 
+# How the reason begins where the sides were not held against each other at all.
+NOT_COMPARABLE = "the pair is not comparable: "
+
 RawRecord = tuple[Any, ...]
 """The values of RECORD_COLUMNS as the database holds them: two equal ones are the same record, unread."""
 
@@ -77,7 +80,7 @@ def compare_pair(pair: PairedCase, baseline: StoredSide | None, candidate: Store
 def classed_pair(pair: PairedCase, baseline: StoredSide | None, candidate: StoredSide) -> Compared:
     """`compare_pair` without the first divergence: neither records nor answers are read."""
     if strayed := _strayed(pair, baseline, candidate):
-        return Compared(CaseClass.INCOMPLETE.value, "the pair is not comparable: " + "; ".join(strayed))
+        return Compared(CaseClass.INCOMPLETE.value, NOT_COMPARABLE + "; ".join(strayed))
     before = None if baseline is None else _side_results(baseline)
     found = classify(before, _side_results(candidate))
     return Compared(

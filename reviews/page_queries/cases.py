@@ -20,7 +20,7 @@ from evaluations.models import (
     PairedCase,
     Side,
 )
-from evaluations.page_queries import class_of
+from evaluations.page_queries import class_of, reason_of
 from evaluations.page_queries.verdicts import Judged, judged_results
 from reviews.models import QueueEntry, Review
 from reviews.page_queries.rounds import TwoReviewers
@@ -151,6 +151,11 @@ class PairPage:
     @property
     def is_open(self) -> bool:
         return self.comparison.state in (ComparisonState.QUEUED, ComparisonState.RUNNING)
+
+    @property
+    def reason(self) -> str:
+        """Why the case is in its class."""
+        return reason_of(self.pair, self.comparison) or "It has not been compared yet."
 
     @property
     def model_kinds(self) -> list[str]:

@@ -104,6 +104,62 @@ def test_a_newly_failing_check_is_told_before_one_the_baseline_failed_too(viewer
     assert "also in the baseline" not in html
 
 
+def failing_candidate(comparison: Comparison, *, baseline: str, **fields: Any) -> PairedCase:
+    """A pair without a class whose candidate fails one check; both sides have ended."""
+    pair = factories.pair(comparison, scenario_version=factories.scenario_version("scenario-0"), **fields)
+    for side, status in (("BASELINE", baseline), ("CANDIDATE", "FAIL")):
+        verdict = "FAILED" if status == "FAIL" else "PASSED"
+        ended = {"state": "FINISHED", "finished_at": comparison.created_at}
+        case = factories.case(pair, side, verdict=verdict, effective_verdict=verdict, **ended)
+        factories.result(case, "once", status=status, effective_status=status, reason="expected 1, got 2")
+    return pair
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "CANCELLED"])
+def test_what_was_not_compared_says_nothing_of_the_baseline(viewer: Client, state: str) -> None:
+    comparison = concluded(state=state, reason="cancelled by ada")
+    failing_candidate(comparison, baseline="PASS")
+
+    html = page(viewer, comparison)
+
+    assert "<code>once</code>: expected 1, got 2" in html
+    assert "also in the baseline" not in html
+    assert ('<span class="tag">not compared</span>' in html) is (state == "CANCELLED")
+
+
+@pytest.mark.parametrize(
+    ("reason", "tag"),
+    [("both sides fail once", "also in the baseline"), ("the pair is not comparable: seeds", "not compared")],
+)
+def test_a_compared_failure_that_is_not_new_is_the_baselines_too(
+    viewer: Client, reason: str, tag: str
+) -> None:
+    comparison = concluded()
+    failing_candidate(
+        comparison, baseline="FAIL", classification="UNCHANGED", class_rank=4, reason=reason, newly_failing=[]
+    )
+
+    assert f'<span class="tag">{tag}</span>' in page(viewer, comparison)
+
+
+def test_a_case_that_a_cancel_left_without_a_class_says_why(viewer: Client) -> None:
+    cancelled = concluded(None, state="CANCELLED", reason="cancelled by ada")
+    told = "not compared: the comparison is CANCELLED (cancelled by ada)"
+
+    assert f'<span class="quiet">{told}</span>' in page(viewer, cancelled)
+    case_page = viewer.get(f"/comparisons/{cancelled.pk}/cases/scenario-0/").content.decode()
+    assert f"<dt>Why</dt><dd>{told}</dd>" in case_page
+    assert "has not been compared yet" not in case_page
+
+
+def test_a_case_that_waits_has_not_been_compared_yet(viewer: Client) -> None:
+    running = concluded(None, state="RUNNING")
+
+    assert "waits until both sides have ended" in page(viewer, running)
+    case_page = viewer.get(f"/comparisons/{running.pk}/cases/scenario-0/").content.decode()
+    assert "<dd>It has not been compared yet.</dd>" in case_page
+
+
 def test_an_overridden_check_is_no_longer_told_as_failing(viewer: Client) -> None:
     comparison = concluded("NEW_CRITICAL_FAILURE")
     ExpectationResult.objects.filter(expectation_id="once", status="FAIL").update(effective_status="PASS")
