@@ -323,9 +323,12 @@ class CaseParts:
             return
         if typed.kind == OVERRIDE and side.result.pk == typed.target:
             row.form = override_form(row=row, side=side, typed=typed, address=self.address)
-        standing = side.standing
-        if typed.kind == WITHDRAW and standing is not None and standing.pk == typed.target:
-            row.form = withdraw_form(row=row, side=side, review=standing, typed=typed, address=self.address)
+        if typed.kind != WITHDRAW:
+            return
+        review = next((one for one in side.reviews if one.pk == typed.target), None)
+        # Somebody may have decided after the note was begun: it is told there, and the note stays.
+        if review is not None and (review == side.standing or typed.is_written):
+            row.form = withdraw_form(row=row, side=side, review=review, typed=typed, address=self.address)
 
 
 def _whole(text: str | None) -> int | None:

@@ -58,6 +58,11 @@ class Typed:
         return -1 if self.seen_review_id is None else self.seen_review_id
 
     @property
+    def is_written(self) -> bool:
+        """Whether it holds what somebody wrote, which must not vanish with what the form was about."""
+        return self.refusal is not None or bool(self.note)
+
+    @property
     def note_error(self) -> str:
         return self._error_at("note")
 
@@ -102,17 +107,13 @@ class Typed:
 
 def posted(request: HttpRequest, kind: str, target: int) -> Typed:
     """The form as it was sent."""
-    try:
-        seen = int(request.POST.get("seen_review_id", "-1")[:20])
-    except ValueError:
-        seen = -1
     return Typed(
         kind,
         target,
         decision=request.POST.get("decision", "")[:20],
         note=request.POST.get("note", ""),
         form_token=request.POST.get("form_token", "")[:50],
-        seen_review_id=seen,
+        seen_review_id=_seen(request.POST.get("seen_review_id", "")),
     )
 
 
@@ -135,7 +136,17 @@ def kept(request: HttpRequest) -> Typed | None:
 
 
 def _fields(form: KeptForm) -> dict[str, Any]:
-    return {name: form.first(name) for name in ("decision", "note", "form_token")}
+    """What was typed, and the review it was typed under: one made since is a conflict."""
+    fields = {name: form.first(name) for name in ("decision", "note", "form_token")}
+    return {**fields, "seen_review_id": _seen(form.first("seen_review_id"))}
+
+
+def _seen(text: str) -> int:
+    """-1 for what is no number: no answer the services take."""
+    try:
+        return int(text[:20])
+    except ValueError:
+        return -1
 
 
 def _number(text: str) -> int:
@@ -233,14 +244,15 @@ def override_form(
 def withdraw_form(
     *, row: CheckRow, side: CheckSide, review: Review, typed: Typed, address: CaseAddress
 ) -> DecisionForm:
-    """The form that takes back the review that counts."""
+    """The form that takes back the review that counts, or its text if that one counts no longer."""
+    counts = side.standing is not None and side.standing.pk == review.pk
     return DecisionForm(
         kind=WITHDRAW,
         action=with_query(reverse("reviews:withdraw", args=[review.pk]), address.query),
         check=row,
         side=side,
         choices=(),
-        effect=services.explain_withdrawal(review),
+        effect=services.explain_withdrawal(review) if counts else "nothing, because it counts no longer.",
         review=review,
         typed=typed,
         seen_review_id=side.latest_review_id if typed.seen_review_id is None else typed.seen_review_id,

@@ -284,8 +284,8 @@ def _item(request: HttpRequest, entry: QueueEntry, typed: Typed | None, reason: 
     parameters = {"entry": entry.pk} | ({"reason": reason} if reason else {})
     for row in rows:
         row.queue_href = f"{reverse('reviews:queue')}?{urlencode(parameters)}"
-    # What was refused is shown again even if the entry was closed meanwhile: the note is still in it.
-    is_wanted = typed is not None and typed.kind == OVERRIDE and (entry.is_open or typed.refusal is not None)
+    # What was written is shown again even if the entry was closed meanwhile: the note is still in it.
+    is_wanted = typed is not None and typed.kind == OVERRIDE and (entry.is_open or typed.is_written)
     if typed is not None and is_wanted and user.has_perm(DECIDE):
         action = reverse("reviews:queue_decide", args=[entry.pk])
         action += f"?{urlencode({'reason': reason})}" if reason else ""

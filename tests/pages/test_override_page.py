@@ -462,6 +462,54 @@ def test_what_was_typed_when_the_session_ended_is_in_its_form_after_login(
         assert re.search(r'value="FAIL" required checked', html)
 
 
+@pytest.mark.parametrize("kind", ["override", "withdraw"])
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_a_form_from_before_the_session_ended_still_conflicts_with_what_was_decided_meanwhile(
+    reviewer: Client, kind: str, headers: dict[str, str]
+) -> None:
+    """The kept form comes back under the review it was typed under, not under the newest."""
+    pair = double_refund()
+    result, seen = result_of(pair, "once"), 0
+    path = f"/results/{result.pk}/override/"
+    if kind == "withdraw":
+        first = services.override_result(
+            result_id=result.pk, decision="FAIL", note=NOTE, seen_review_id=0, actor=account("ann")
+        )
+        path, seen = f"/reviews/{first.pk}/withdraw/", first.pk
+    me = User.objects.get(username="reviewer")
+    fields = {"decision": "FAIL", "note": "Typed before it ended.", "seen_review_id": str(seen)}
+    page = f"http://testserver{page_of(pair)}"
+    services.override_result(
+        result_id=result.pk,
+        decision="PASS",
+        note="The mail proves it.",
+        seen_review_id=seen,
+        actor=account("bob"),
+    )
+    reviewer.logout()
+    reviewer.post(
+        path,
+        fields | {"typed_by": typed_by(me)},
+        headers={"Referer": page, "HX-Current-URL": page, **headers},
+    )
+    reviewer.force_login(me)
+    reviews = Review.objects.count()
+
+    back = reviewer.get(page_of(pair)).content.decode()
+    shown = dict(re.findall(r'<input type="hidden" name="(seen_review_id|form_token)" value="([^"]*)"', back))
+    refused = reviewer.post(path, fields | shown, headers=headers)
+
+    assert ">Typed before it ended.</textarea>" in back
+    assert shown["seen_review_id"] == str(seen)
+    html = refused.content.decode()
+    assert refused.status_code == 409
+    assert "bob decided PASS on this result meanwhile" in html
+    assert "The mail proves it." in html
+    assert ">Typed before it ended.</textarea>" in html
+    assert Review.objects.count() == reviews
+    assert result_of(pair, "once").effective_status == "PASS"
+
+
 def test_a_form_that_came_back_refused_keeps_its_note_over_an_ended_session_too(reviewer: Client) -> None:
     """Without JavaScript a refused form stands under the address it was sent to."""
     pair = double_refund()

@@ -516,6 +516,43 @@ def test_a_note_typed_when_the_session_ended_is_back_in_its_form(reviewer: Clien
         assert f">{data['note']}</textarea>" in reviewer.get(f"/queue/?entry={entry.pk}").content.decode()
 
 
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_a_decision_from_before_the_session_ended_still_conflicts_with_a_newer_one(
+    reviewer: Client, headers: dict[str, str]
+) -> None:
+    """Their decision closed the entry, too: the note is shown again nevertheless."""
+    entry = unmeasured()
+    result = result_of(entry.pair, "unclear")
+    services.override_result(
+        result_id=result.pk, decision="FAIL", note="They saw it fail.", seen_review_id=0, actor=account("bob")
+    )
+    page = f"http://testserver/queue/?entry={entry.pk}&override={result.pk}"
+    reviewer.logout()
+    decide(
+        reviewer,
+        entry,
+        "unclear",
+        note="Typed before it ended.",
+        typed_by=typed_by(me()),
+        headers={"Referer": page, "HX-Current-URL": page, **headers},
+    )
+    reviewer.force_login(me())
+
+    back = reviewer.get(f"/queue/?entry={entry.pk}").content.decode()
+    seen = re.findall(r'name="seen_review_id" value="([^"]*)"', back)
+    refused = decide(
+        reviewer, entry, "unclear", note="Typed before it ended.", seen_review_id=seen[0], headers=headers
+    )
+
+    assert ">Typed before it ended.</textarea>" in back
+    assert seen == ["0"]
+    html = refused.content.decode()
+    assert refused.status_code == 409
+    assert "bob decided FAIL on this result meanwhile" in html
+    assert ">Typed before it ended.</textarea>" in html
+    assert Review.objects.get().decision == "FAIL"
+
+
 # -------------------------------------------------------------------------------------- rights
 
 
