@@ -76,7 +76,7 @@ def classify(baseline: SideResults | None, candidate: SideResults) -> Classifica
     elif passing:
         klass, reason = IMPROVED, f"failed for the baseline, passing now: {listed(passing)}"
     else:
-        klass, reason = UNCHANGED, _unchanged(candidate)
+        klass, reason = UNCHANGED, _unchanged(before, after)
     return Classification(klass, reason, newly_failing, passing, flags)
 
 
@@ -139,6 +139,14 @@ def _named(results: tuple[Result, ...] | list[Result]) -> str:
     return listed([f"{result.id} ({result.label or result.type})" for result in results])
 
 
-def _unchanged(candidate: SideResults) -> str:
-    failing = [result.id for result in candidate.results if result.status == FAIL]
-    return f"both sides fail {listed(failing)}" if failing else "nothing fails on either side"
+def _unchanged(before: Mapping[str, Result], after: Mapping[str, Result]) -> str:
+    failing = [identity for identity, result in after.items() if result.status == FAIL]
+    unknown = [
+        identity
+        for identity, result in before.items()
+        if result.status == FAIL and _status(after, identity) not in (PASS, FAIL)
+    ]
+    told = [f"both sides fail {listed(failing)}"] if failing else []
+    if unknown:
+        told.append(f"the baseline fails {listed(unknown)}, not measured on the candidate")
+    return "; ".join(told) or "nothing fails on either side"

@@ -1,9 +1,9 @@
 """The tools and faults that a scenario names, held against those that exist.
 
 A misspelt tool must not make a check that passes because it looks at nothing. Where a check needs a tool
-of the twin to mean anything, the tool must be one of the twin's. Where it counts or forbids calls it may
-also be one the twin does not have (an agent can call any name, and the twin records it) unless the name
-looks like a slip.
+of the twin to mean anything, the tool must be one of the twin's. Where it forbids calls it may also be one
+the twin does not have (an agent can call any name, and the twin records it) unless the name looks like a
+slip.
 """
 
 from __future__ import annotations

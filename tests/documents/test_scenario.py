@@ -279,8 +279,14 @@ def test_a_scenario_names_its_twin_and_only_tools_that_exist(document: Any, prob
     assert problem in only(validate_scenario(document, twin=load_twin(twin())))
 
 
-@pytest.mark.parametrize("kind", ["toolNotCalled", "maxToolCalls", "toolStatus"])
-def test_a_check_that_counts_calls_may_name_a_tool_an_agent_could_make_up(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["maxToolCalls", "maxRetries"])
+def test_a_check_that_passes_where_a_tool_is_not_called_names_one_that_exists(kind: str) -> None:
+    document = expecting(type=kind, **{**EXAMPLES[kind], "tool": "drop_database"})
+    assert "has no tool" in only(validate_scenario(document, twin=load_twin(twin())))
+
+
+@pytest.mark.parametrize("kind", ["toolNotCalled", "toolStatus"])
+def test_a_check_that_forbids_calls_may_name_a_tool_an_agent_could_make_up(kind: str) -> None:
     document = expecting(type=kind, **{**EXAMPLES[kind], "tool": "drop_database"})
     assert validate_scenario(document, twin=load_twin(twin())) == []
 

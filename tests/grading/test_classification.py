@@ -53,6 +53,26 @@ def test_classes(baseline: SideResults, candidate: SideResults, klass: str) -> N
     assert klass in CLASSES
 
 
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "reason"),
+    [
+        (side(a=P), side(a=P), "nothing fails on either side"),
+        (side(a=F, b=P), side(a=F, b=P), "both sides fail a"),
+        (side(a=F, b=P), side(a=S, b=P), "the baseline fails a, not measured on the candidate"),
+        (side(a=F, b=P), side(b=P), "the baseline fails a, not measured on the candidate"),
+        (
+            side(a=F, b=F),
+            side(a=F, b=S),
+            "both sides fail a; the baseline fails b, not measured on the candidate",
+        ),
+    ],
+)
+def test_an_unchanged_pair_says_what_fails_and_what_is_not_known(
+    baseline: SideResults, candidate: SideResults, reason: str
+) -> None:
+    assert classify(baseline, candidate).reason == reason
+
+
 def test_new_failures_and_passes_are_named() -> None:
     found = classify(side(A=P, b=P, c=F, d=F), side(A=F, b=F, c=P, d=F))
     assert found.newly_failing == ("A", "b")

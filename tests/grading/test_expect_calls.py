@@ -173,7 +173,6 @@ def order(must: list[str], before: list[str]) -> dict[str, Any]:
         # A refused call of a `before` tool counts.
         (order(["policy"], ["pay"]), [call("pay", order="Z", amount=1), POLICY, PAY], "FAIL"),
         (order(["look"], ["look"]), [LOOK, LOOK], "FAIL"),
-        (order(["policy"], ["shell"]), [call("shell")], "FAIL"),
     ],
 )
 def test_order(expectation: dict[str, Any], calls: list[dict[str, Any]], status: str) -> None:
@@ -206,7 +205,6 @@ def test_order_says_what_ran_before_what() -> None:
         ({"value": 1, "tool": "look"}, "PASS"),
         ({"value": 0, "tool": "look"}, "FAIL"),
         ({"value": 0, "tool": "pay"}, "PASS"),
-        ({"value": 0, "tool": "shell"}, "PASS"),
     ],
 )
 def test_max_retries(parameters: dict[str, Any], status: str) -> None:

@@ -69,7 +69,7 @@ def tool_not_called(params: ToolNotCalledParams, evidence: Evidence) -> Finding:
 @dataclass(frozen=True, slots=True)
 class MaxToolCallsParams:
     value: int = count("The most calls allowed.")
-    tool: str | None = tool_name("Count only calls of this tool.", None, known=False)
+    tool: str | None = tool_name("Count only calls of this tool.", None)
 
 
 @expectation("maxToolCalls", label="TOO_MANY_CALLS")
@@ -156,7 +156,7 @@ def tool_status(params: ToolStatusParams, evidence: Evidence) -> Finding:
 @dataclass(frozen=True, slots=True)
 class OrderParams:
     mustCall: tuple[str, ...] = tool_names("Tools that must have answered first.")
-    before: tuple[str, ...] = tool_names("Tools that must not run earlier.", known=False)
+    before: tuple[str, ...] = tool_names("Tools that must not run earlier.")
 
 
 @expectation("order", label="ORDER_VIOLATION")
@@ -199,7 +199,7 @@ def _ordered(
 @dataclass(frozen=True, slots=True)
 class MaxRetriesParams:
     value: int = count("The most retries allowed.")
-    tool: str | None = tool_name("Count only retries of this tool.", None, known=False)
+    tool: str | None = tool_name("Count only retries of this tool.", None)
 
 
 @expectation("maxRetries", label="RETRY_LIMIT")
