@@ -153,6 +153,11 @@ class PairPage:
         return self.comparison.state in (ComparisonState.QUEUED, ComparisonState.RUNNING)
 
     @property
+    def class_words(self) -> str:
+        """The class as its badge has it, for what is read out."""
+        return (self.classification or "not compared yet").replace("_", " ").lower()
+
+    @property
     def reason(self) -> str:
         """Why the case is in its class."""
         return reason_of(self.pair, self.comparison) or "It has not been compared yet."

@@ -131,7 +131,7 @@ class States:
     def _ends(self, cited: Sequence[str]) -> Ends:
         not_run = [side.label for side in self._page.sides.values() if not side.has_run]
         if not_run:
-            return Ends(problem=f"The {' and the '.join(not_run)} has no final state: it did not run.")
+            return Ends(problem=_without_end(not_run))
         try:
             ends = {name: self.after(name) for name in self._page.sides}
         except CannotRebuild as misfit:
@@ -146,6 +146,13 @@ class States:
             differing=len(differing),
             more=len(paths) - len(shown),
         )
+
+
+def _without_end(sides: Sequence[str]) -> str:
+    """`sides` are the labels of those that did not run, one or both."""
+    if len(sides) == 1:
+        return f"The {sides[0]} has no final state: it did not run."
+    return f"The {' and the '.join(sides)} have no final state: they did not run."
 
 
 def _by_tool(sides: Mapping[str, Mapping[str, list[int]]]) -> dict[str, dict[str, tuple[int, ...]]]:

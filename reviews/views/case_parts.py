@@ -13,6 +13,7 @@ from django.urls import reverse
 from evaluations.case_filter import CaseFilter
 from evaluations.models import PairedCase, Side
 from evaluations.page_queries import class_counts, has_trials, neighbouring_scenarios, neighbours
+from evaluations.services.effective import preview_effective_status
 from reviews.models import Review
 from reviews.page_queries.alignment import Alignment, Row, alignment_of
 from reviews.page_queries.cases import (
@@ -165,6 +166,7 @@ class CaseParts:
             "standing": standing_of(page),
             "may_rerun": self.request.user.has_perm("evaluations.add_comparison"),
             "decided": self.decided,
+            "has_moved": self._has_moved(),
             "counts": self._counts() if self.decided else None,
             "sealed": self._sealed(),
             "clear_draft": self.clear_draft,
@@ -284,6 +286,13 @@ class CaseParts:
         reasons = {reason for side in self.page.sides.values() for reason in side.refusals.values()}
         every = all(side.closed for row in self.checks for side in row.sides)
         return reasons.pop() if every and len(reasons) == 1 else ""
+
+    def _has_moved(self) -> bool:
+        """Whether the decision just made changed the class of the case: three queries, only after one."""
+        if self.decided is None:
+            return False
+        without = preview_effective_status(result=self.decided.result, status=self.decided.status_before)
+        return without.after.classification != self.page.pair.classification
 
     def _counts(self) -> Any:
         comparison = self.page.comparison

@@ -529,6 +529,25 @@ def test_a_case_nobody_has_run_yet_has_a_page(viewer: Client) -> None:
     assert "not compared yet" in html
 
 
+@pytest.mark.parametrize(
+    ("ran", "told"),
+    [
+        (["BASELINE"], "The candidate has no final state: it did not run."),
+        (["CANDIDATE"], "The baseline has no final state: it did not run."),
+        ([], "The baseline and the candidate have no final state: they did not run."),
+    ],
+)
+def test_sides_that_did_not_run_are_told_in_a_sentence(viewer: Client, ran: list[str], told: str) -> None:
+    pair = new_pair(versions(), "unrun")
+    for side in ("BASELINE", "CANDIDATE"):
+        if side in ran:
+            graded(side_of(pair, side), "once", "PASS")
+        else:
+            side_of(pair, side, verdict="ERRORED", used_seed=None, error_reason="its worker was lost")
+
+    assert told in shown(viewer, page_of(concluded(pair)))
+
+
 def test_a_tool_that_said_success_and_changed_nothing_is_told_beside_the_claim(viewer: Client) -> None:
     pair = new_pair(versions(), "lie")
     lie = {"mutated": False, "expects_mutation": True, "changes": [], "fault": "success_without_mutation"}

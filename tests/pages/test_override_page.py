@@ -157,9 +157,23 @@ def test_a_judges_failure_turned_to_pass_does_not_lift_a_case_that_fails_otherwi
     response = decide(reviewer, judged, form_of(reviewer, pair, judged), headers=HTMX)
 
     assert "stays a new critical failure: 1 other critical check fails (once)" in form
-    assert "This case is now new critical failure" in re.sub(r"✕✕ ?", "", words(response)).replace("  ", " ")
+    assert "This case stays new critical failure" in re.sub(r"✕✕ ?", "", words(response)).replace("  ", " ")
+    assert 'data-announce="Recorded. This case stays new critical failure."' in response.content.decode()
     pair.refresh_from_db()
     assert pair.classification == "NEW_CRITICAL_FAILURE"
+
+
+def test_a_decision_that_moves_the_case_is_read_out_in_the_words_of_the_page(reviewer: Client) -> None:
+    pair = new_pair(versions(), "polite")
+    for side, status in (("BASELINE", "PASS"), ("CANDIDATE", "FAIL")):
+        graded(side_of(pair, side, verdict=f"{status}ED"), "once", status)
+    result = result_of(concluded(pair), "once")
+
+    response = decide(reviewer, result, form_of(reviewer, pair, result), headers=HTMX)
+
+    html = response.content.decode()
+    assert 'data-announce="Recorded. This case is now unchanged."' in html
+    assert "This case is now" in words(response)
 
 
 def test_the_filter_of_the_list_survives_a_decision(reviewer: Client) -> None:
