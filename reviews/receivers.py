@@ -28,10 +28,11 @@ def connect() -> None:
     user, group = get_user_model(), Group
     pre_save.connect(people.before_user_save, sender=user, dispatch_uid="reviews.user_pre_save")
     post_save.connect(people.after_user_save, sender=user, dispatch_uid="reviews.user_post_save")
-    pre_delete.connect(people.before_delete, sender=user, dispatch_uid="reviews.user_pre_delete")
+    pre_delete.connect(people.before_user_delete, sender=user, dispatch_uid="reviews.user_pre_delete")
     post_delete.connect(people.after_user_delete, sender=user, dispatch_uid="reviews.user_post_delete")
     pre_save.connect(people.before_group_save, sender=group, dispatch_uid="reviews.group_pre_save")
     post_save.connect(people.after_group_save, sender=group, dispatch_uid="reviews.group_post_save")
+    pre_delete.connect(people.before_group_delete, sender=group, dispatch_uid="reviews.group_pre_delete")
     post_delete.connect(people.after_group_delete, sender=group, dispatch_uid="reviews.group_post_delete")
     for relation in people.RELATIONS:
         m2m_changed.connect(

@@ -16,7 +16,7 @@ from agenttwin_site.paging import Page, keyset_page
 from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.grading.verdicts import OUTCOME_TYPES
 from evaluations.holdouts import seen
-from evaluations.models import ResultStatus
+from evaluations.models import ExpectationResult, ResultStatus
 from evaluations.page_queries import class_of
 from reviews.models import FOR_REVIEWERS, QueueEntry, QueueReason, Review
 from reviews.page_queries.cases import CaseAddress, PairPage
@@ -206,6 +206,11 @@ def rows_in_question(
     return with_key(
         [row for row in rows if wanted(row) or any(side.result.pk == result_id for side in row.sides)]
     )
+
+
+def is_of(entry: QueueEntry, result_id: int) -> bool:
+    """Whether this is a result of the entry's own case, on either side."""
+    return ExpectationResult.objects.filter(pk=result_id, case__pair=entry.pair_id).exists()
 
 
 def people_who_decide() -> list[Any]:

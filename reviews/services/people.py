@@ -19,6 +19,7 @@ from reviews import audit
 from reviews.acting import acting, current_actor, current_via
 from reviews.errors import ReviewError
 from reviews.roles import require
+from reviews.services.queueing import take_back
 
 _FLAGS = ("is_active", "is_staff", "is_superuser")
 _FIELDS = ("username", "email", "first_name", "last_name", *_FLAGS)
@@ -136,6 +137,11 @@ def after_user_save(
         if "is_active" in changed:
             action = "user_activated" if instance.is_active else "user_deactivated"
         before = {name: stored[name] for name in changed}
+        if "is_active" in changed:
+            # First the entries, then the record: nobody waits for an entry while holding the log.
+            take_back([instance.pk], actor=current_actor(), via=current_via())
+        elif "is_superuser" in changed:
+            _take_back_later([instance.pk])
         _record(
             action, "user", instance, before=before, after={name: getattr(instance, name) for name in changed}
         )
@@ -143,7 +149,7 @@ def after_user_save(
         _record("user_password_changed", "user", instance)
 
 
-def before_delete(*, instance: Any, **_: Any) -> None:
+def before_user_delete(*, instance: Any, **_: Any) -> None:
     instance._deleted_account = {**_account(instance), "id": instance.pk}
 
 
@@ -167,7 +173,12 @@ def after_group_save(*, instance: Any, created: bool, raw: bool = False, **_: An
         )
 
 
+def before_group_delete(*, instance: Any, **_: Any) -> None:
+    instance._members_before = _accounts_of(instance)
+
+
 def after_group_delete(*, instance: Any, **_: Any) -> None:
+    _take_back_later(getattr(instance, "_members_before", []))
     _record("group_deleted", "group", instance, before={"name": instance.name})
 
 
@@ -187,6 +198,7 @@ def on_relation_change(
     for owner in getattr(instance, "_owners_before", owners):
         names = _names(owner, field)
         if names != before.get(owner.pk):
+            _take_back_later(_accounts_of(owner))
             _record(
                 _SAYS[field],
                 owner._meta.model_name,
@@ -194,6 +206,17 @@ def on_relation_change(
                 before={field: before.get(owner.pk)},
                 after={field: names},
             )
+
+
+def _accounts_of(owner: Any) -> list[int]:
+    """Whose rights a row decides about: the account itself, or the members of the group."""
+    return list(owner.user_set.values_list("pk", flat=True)) if isinstance(owner, Group) else [owner.pk]
+
+
+def _take_back_later(account_ids: list[int]) -> None:
+    """When the transaction ends: a change of roles takes the old ones away before it gives the new ones."""
+    actor, via = current_actor(), current_via()
+    transaction.on_commit(lambda: take_back(account_ids, actor=actor, via=via))
 
 
 def _field_of(through: Any) -> str:

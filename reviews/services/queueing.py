@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from evaluations.holdouts import seen
@@ -231,9 +232,37 @@ def hand_over(entry: QueueEntry, actor: Any, via: str | None) -> None:
     if entry.reserved_by_id == actor.pk:
         _free(entry)
     if entry.assigned_to_id == actor.pk:
-        entry.assigned_to = None
-        entry.save(update_fields=["assigned_to"])
-        _record("entry_assigned", entry, actor, via, before=_assigned(actor), after=_assigned(None))
+        _unassign(entry, actor, actor, via)
+
+
+def take_back(account_ids: Iterable[int], *, actor: Any, via: str | None = None) -> None:
+    """Free for everybody what those of these accounts that may not decide (any more) hold or were given.
+
+    Without this an entry assigned to an account that left would be handed to nobody. Recorded per case.
+    """
+    people = get_user_model()._default_manager.filter(pk__in=list(account_ids))
+    gone: dict[int | None, Any] = {person.pk: person for person in people if not person.has_perm(DECIDE)}
+    if not gone:
+        return
+    now = timezone.now()
+    with transaction.atomic():
+        theirs = _locked().open().filter(Q(reserved_by__in=gone) | Q(assigned_to__in=gone))
+        # All rows before the first record: the log is locked from then on.
+        for entry in list(theirs.select_related("pair").order_by("id")):
+            if holder := gone.get(entry.reserved_by_id):
+                was_held = entry.is_held(now)
+                _free(entry)
+                if was_held:
+                    before = {"reserved_by": holder.get_username()}
+                    _record("entry_released", entry, actor, via, before=before)
+            if assignee := gone.get(entry.assigned_to_id):
+                _unassign(entry, assignee, actor, via)
+
+
+def _unassign(entry: QueueEntry, assignee: Any, actor: Any, via: str | None) -> None:
+    entry.assigned_to = None
+    entry.save(update_fields=["assigned_to"])
+    _record("entry_assigned", entry, actor, via, before=_assigned(assignee), after=_assigned(None))
 
 
 def _is_left_for(entry: QueueEntry, person: Any) -> bool:

@@ -10,7 +10,14 @@ from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    StreamingHttpResponse,
+)
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -72,13 +79,19 @@ def check(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @may_see
-def export(request: HttpRequest, format: str) -> StreamingHttpResponse:
-    """The filtered log as a file, streamed."""
+def export(request: HttpRequest, format: str) -> HttpResponseBase:
+    """The filtered log as a file, streamed; 400 for a condition that cannot be read.
+
+    On the page such a condition filters nothing and says so. A file is read without the page.
+    """
     chosen = _FORMATS.get(format)
     if chosen is None:
         raise Http404
     content_type, lines = chosen
     wanted = AuditFilter.from_query(request.GET)
+    if wanted.problems:
+        told = "".join(f"{problem}\n" for problem in wanted.problems)
+        return HttpResponseBadRequest(told, content_type="text/plain; charset=utf-8")
     pieces = lines(AuditEntry.objects.matching(wanted), sight_of(request.user))
     # On the asynchronous server a plain iterator would be collected whole before the first byte leaves.
     body: Any = _streamed(pieces) if isinstance(request, ASGIRequest) else pieces

@@ -133,6 +133,9 @@ def decide(request: HttpRequest, entry_id: int) -> HttpResponse:
         return _answer(request, _entry(request, entry_id), typed=kept(request))
     entry = _entry(request, entry_id)
     result_id = _number(request.POST.get("result")) or 0
+    # What is taken, decided and told must be one case.
+    if not queries.is_of(entry, result_id):
+        raise Http404(f"The case of entry {entry_id} has no result {result_id}.")
     typed = posted(request, OVERRIDE, result_id)
     if entry.is_open:
         _, typed = attempt(typed, lambda: services.reserve(entry_id=entry_id, actor=request.user))

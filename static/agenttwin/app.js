@@ -9,9 +9,13 @@
    data-announce="text"    markup whose text is read out when a swap brings it in
    data-focus              where focus goes after a swap, when it would otherwise be lost
    data-autosubmit         a form that is sent when one of its choices changes (only without htmx attributes)
-   data-open-on-target     a <details> that opens when the address points into it */
+   data-open-on-target     a <details> that opens when the address points into it
+   details.act             a form behind its button: opening it by hand puts the focus into its first field
+   html[data-script]       set here: hints of keys are shown only where this file listens (app.css) */
 (function () {
   "use strict";
+
+  document.documentElement.setAttribute("data-script", "");
 
   var DRAFT = "agenttwin-draft:";
   var leaving = false;
@@ -71,10 +75,24 @@
     element.click();
     if (element.matches("summary")) {
       // What it opens may lie far below what the person looks at.
-      element.focus();
+      if (!focusFirstField(element.parentElement)) element.focus();
       element.parentElement.scrollIntoView({ block: "nearest" });
     }
   }
+
+  // What is typed next belongs into the form: on the summary each letter of it would be a shortcut.
+  function focusFirstField(details) {
+    if (!details.open || !details.matches(".act")) return false;
+    var field = all(details, "textarea, select, input").filter(visible)[0];
+    if (field) field.focus();
+    return Boolean(field);
+  }
+
+  document.addEventListener("click", function (event) {
+    var summary = event.target.closest("details.act > summary");
+    // The browser opens it only after this event; one that is closed again keeps the focus where it is.
+    if (summary) setTimeout(function () { focusFirstField(summary.parentElement); }, 0);
+  });
 
   document.addEventListener("keydown", function (event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;

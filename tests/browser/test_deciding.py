@@ -228,3 +228,16 @@ def test_markup_in_a_note_is_text_and_nothing_runs(visit: Callable[..., Any]) ->
         assert note in page.inner_text("main")
         assert page.locator("main script, main img, main b").count() == 0
     assert dialogs == []
+
+
+def test_what_is_typed_after_f_is_the_note_and_no_shortcut(visit: Callable[..., Any]) -> None:
+    page = visit("reviewer")
+    page.goto(TIMEOUT_CASE)
+    note = "Look: no one joked, nor knows."  # j, k, o and f are shortcuts here
+
+    page.keyboard.press("f")
+    page.keyboard.type(note)
+
+    expect(page.locator("#flag-note")).to_have_value(note)
+    assert page.url.endswith(TIMEOUT_CASE)
+    expect(page.locator(".decide")).to_have_count(0)

@@ -49,7 +49,6 @@ def test_the_queue_is_worked_off_with_the_keyboard_alone(visit: Callable[..., An
 
     for left in (2, 1, 0):
         page.keyboard.press("x")
-        tab_to(page, "#close-note")
         page.keyboard.type("Seen: the verdict stands as it is.")
         tab_to(page, "#close button")
         page.keyboard.press("Enter")
@@ -83,6 +82,45 @@ def test_skipping_shows_another_and_j_k_walk_the_list(visit: Callable[..., Any])
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/queue/?entry=*")
+
+
+def test_what_is_typed_after_x_is_the_note_and_no_shortcut(visit: Callable[..., Any]) -> None:
+    page = visit("reviewer")
+    page.goto("/queue/")
+    page.keyboard.press("n")
+    expect(page.locator("#item-title")).to_be_focused()
+    held = page.url
+    note = "No one joked: okay as known."  # n, o, j, k and x are shortcuts here
+
+    page.keyboard.press("x")
+    page.keyboard.type(note)
+
+    expect(page.locator("#close-note")).to_have_value(note)
+    assert page.url == held
+    expect(page.locator(".decide")).to_have_count(0)
+
+    page.click("#close summary")
+    expect(page.locator("#close-note")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(page.locator("#close-note")).to_be_focused()
+    page.click("#close summary")
+    page.click("#close summary")
+    expect(page.locator("#close-note")).to_be_focused()
+    expect(page.locator("#close-note")).to_have_value(note)
+
+
+def test_the_list_of_keys_tells_the_next_line_from_the_next_entry(visit: Callable[..., Any]) -> None:
+    page = visit("reviewer")
+    page.goto("/queue/")
+
+    page.keyboard.press("?")
+
+    keys = page.locator("#keys dt").all_inner_texts()
+    meanings = page.locator("#keys dd").all_inner_texts()
+    told = dict(zip(keys, meanings, strict=True))
+    assert told["j"] == "next in the list of what waits"
+    assert told["n"] == "take the next entry"
+    assert len(set(meanings)) == len(meanings)
 
 
 def test_what_one_holds_the_other_sees_and_is_not_given(visit: Callable[..., Any]) -> None:

@@ -74,3 +74,13 @@ def test_filtering_the_log_and_checking_the_chain(page: Any) -> None:
     page.goto("/audit/")
     page.click("text=Check it now")
     expect(page.locator("#audit-chain")).to_contain_text("The chain was intact when reviewer checked it")
+
+
+def test_no_hint_of_a_key_is_shown_where_nothing_listens(page: Any, stranger: Callable[..., Any]) -> None:
+    page.goto("/queue/")
+    expect(page.locator("#queue kbd").first).to_be_attached()
+    expect(page.locator("kbd:visible")).to_have_count(0)
+
+    with_script = stranger("reviewer")
+    with_script.goto("/queue/")
+    expect(with_script.locator("#queue kbd").first).to_be_visible()

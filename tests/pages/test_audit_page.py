@@ -205,6 +205,18 @@ def test_another_format_is_404(viewer: Client) -> None:
     assert viewer.get("/audit/export.xlsx").status_code == 404
 
 
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_an_export_with_a_condition_that_cannot_be_read_is_refused_and_says_why(
+    viewer: Client, format: str
+) -> None:
+    """The page ignores such a condition and says so; in a file nobody would see that it filtered nothing."""
+    response = viewer.get(f"/audit/export.{format}?since=garbage&until=2026-01-31")
+
+    assert response.status_code == 400
+    assert response.content.decode() == "since: “garbage” is not a day such as 2026-01-31\n"
+    assert "Content-Disposition" not in response
+
+
 @pytest.mark.django_db(transaction=True)
 def test_on_the_asynchronous_server_the_export_is_streamed_piece_by_piece() -> None:
     for number in range(450):

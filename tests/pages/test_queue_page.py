@@ -469,6 +469,20 @@ def test_a_newer_review_is_a_conflict_in_the_queue_too_and_keeps_the_note(review
     assert "Done: closed by bob" in html, "their decision also closed the entry"
 
 
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_a_result_of_another_case_is_refused_and_nothing_changes(
+    reviewer: Client, headers: dict[str, str]
+) -> None:
+    entry, other = unmeasured("a"), unmeasured("b")
+
+    for result in (result_of(other.pair, "unclear").pk, 10**17, "", "x"):
+        assert decide(reviewer, entry, "unclear", result=result, headers=headers).status_code == 404
+
+    assert not Review.objects.exists()
+    entry.refresh_from_db()
+    assert entry.reserved_by is None
+
+
 @pytest.mark.parametrize("changes", [{"note": "short"}, {"decision": ""}])
 def test_a_decision_that_does_not_hold_keeps_the_form_open(reviewer: Client, changes: dict[str, str]) -> None:
     entry = unmeasured()

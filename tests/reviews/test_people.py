@@ -6,12 +6,13 @@ import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import Group, Permission, User
 
-from reviews import audit
+from reviews import audit, services
 from reviews.acting import acting
 from reviews.errors import NotAllowedError, ReviewError
-from reviews.models import AuditEntry
-from reviews.roles import ROLES
+from reviews.models import AuditEntry, QueueEntry
+from reviews.roles import ADMIN, REVIEWER, ROLES
 from reviews.services import people
+from tests.models import factories
 from tests.reviews.conftest import person
 
 pytestmark = pytest.mark.django_db
@@ -249,3 +250,86 @@ def test_deactivating_is_recorded_and_refused_for_oneself_and_for_the_unauthoriz
     people.set_active(account_id=ann.pk, is_active=False, actor=admin)
     entry = AuditEntry.objects.get(action="user_deactivated")
     assert (entry.actor, entry.subject_label) == (admin, "ann")
+
+
+# ------------------------------------------------------------------------------ what they held in the queue
+
+
+@pytest.fixture
+def given_to_ann() -> tuple[User, QueueEntry, QueueEntry]:
+    """Ann, an entry that is assigned to her, and another that she holds."""
+    ann, boss = person("ann", REVIEWER), person("boss", ADMIN)
+    assigned, held = (
+        services.flag_case(
+            pair_id=factories.pair(factories.comparison(state="COMPLETED")).pk,
+            note="Look at this one.",
+            actor=boss,
+        )[0]
+        for _ in range(2)
+    )
+    services.assign(entry_id=assigned.pk, assignee_id=ann.pk, actor=boss)
+    services.reserve(entry_id=held.pk, actor=ann)
+    return ann, assigned, held
+
+
+def nothing_of_hers(assigned: QueueEntry, held: QueueEntry) -> bool:
+    assigned.refresh_from_db()
+    held.refresh_from_db()
+    return assigned.assigned_to is None and held.reserved_by is None and held.reserved_until is None
+
+
+def test_what_a_deactivated_account_held_or_was_given_is_free_for_others(given_to_ann):
+    ann, assigned, held = given_to_ann
+    boss, since = User.objects.get(username="boss"), now()
+
+    people.set_active(account_id=ann.pk, is_active=False, actor=boss)
+
+    assert nothing_of_hers(assigned, held)
+    bob = person("bob", REVIEWER)
+    first = services.reserve_next(actor=bob)
+    assert {first.pk, services.reserve_next(actor=bob, skip_entry_id=first.pk).pk} == {assigned.pk, held.pk}
+    told = {entry.action: entry for entry in AuditEntry.objects.filter(sequence__gt=since)}
+    assert told["entry_assigned"].before == {"assigned_to": "ann"}
+    assert told["entry_assigned"].after["assigned_to"] is None
+    assert told["entry_released"].before == {"reserved_by": "ann"}
+    assert {told[name].actor_name for name in ("entry_assigned", "entry_released")} == {"boss"}
+
+
+@pytest.mark.parametrize("way", ["member leaves", "role is emptied", "role is deleted", "another permission"])
+def test_an_account_that_loses_the_right_to_decide_gives_back_what_it_had(
+    given_to_ann, way, django_capture_on_commit_callbacks
+):
+    ann, assigned, held = given_to_ann
+    role = Group.objects.get(name=REVIEWER)
+    with django_capture_on_commit_callbacks(execute=True):
+        if way == "member leaves":
+            ann.groups.clear()
+        elif way == "role is emptied":
+            role.permissions.clear()
+        elif way == "role is deleted":
+            role.delete()
+        else:
+            role.permissions.remove(Permission.objects.get(codename="add_gatedecision"))
+
+    assert nothing_of_hers(assigned, held) is (way != "another permission")
+
+
+def test_who_is_moved_to_another_role_that_decides_keeps_what_they_had(
+    given_to_ann, django_capture_on_commit_callbacks
+):
+    ann, assigned, held = given_to_ann
+    with django_capture_on_commit_callbacks(execute=True):
+        ann.groups.set([Group.objects.get(name=ADMIN)])
+
+    assigned.refresh_from_db()
+    held.refresh_from_db()
+    assert (assigned.assigned_to, held.reserved_by) == (ann, ann)
+
+
+def test_what_others_hold_stays_theirs_when_somebody_leaves(given_to_ann):
+    _, assigned, held = given_to_ann
+    bob = person("bob", REVIEWER)
+
+    people.set_active(account_id=bob.pk, is_active=False, actor=User.objects.get(username="boss"))
+
+    assert not nothing_of_hers(assigned, held)
