@@ -8,6 +8,7 @@ from twins.engine.adapters import (
     AdapterAnswer,
     AdapterEffect,
     AdapterRefusal,
+    UnknownAdapter,
     adapter,
     adapter_names,
     find_adapter,
@@ -124,8 +125,8 @@ def test_names_are_unique_and_the_unknown_lists_the_known():
     assert adapter_names() == ("ledger",)
     with pytest.raises(ValueError, match="already an adapter"):
         register_ledger()
-    with pytest.raises(LookupError, match="no adapter 'nope'; known: ledger"):
+    with pytest.raises(UnknownAdapter, match="no adapter 'nope' here; known: ledger"):
         find_adapter("nope")
     document = {"metadata": {"name": "x"}, "spec": {"tools": tool("nope")}}
-    with pytest.raises(LookupError, match="no adapter"):
+    with pytest.raises(UnknownAdapter, match="no adapter"):
         compile_definition(document)
