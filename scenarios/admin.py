@@ -21,6 +21,7 @@ from twins.admin import TwinAdmin, started_from
 from twins.document_admin import DocumentAdmin, Link, one_line
 from twins.document_pages import shown_texts
 from twins.engine.redaction import redactor
+from twins.errors import UnusableTwinError
 from twins.models import Twin
 from twins.services import current_definition
 
@@ -128,7 +129,10 @@ def scenarios_that_no_longer_fit(twin: Twin) -> list[str]:
 
     One that is held out stays nameless: whoever saves a twin need not be one who may look into holdouts.
     """
-    definition = current_definition(twin.name)
+    try:
+        definition = current_definition(twin.name)
+    except UnusableTwinError as problem:
+        return [f"No scenario was held against it, since it cannot be used here: {problem.detail}"]
     versions = ScenarioVersion.objects.current().filter(twin_name=twin.name)
     held_out = held_out_versions()
     shown = []

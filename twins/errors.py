@@ -1,4 +1,4 @@
-"""What can go wrong when a twin is saved, beside a document that is wrong in itself (`DocumentError`)."""
+"""What can go wrong with a twin, beside a document that is wrong in itself (`DocumentError`)."""
 
 from __future__ import annotations
 
@@ -34,3 +34,12 @@ class StaleEditError(TwinError):
                 f"{name} was edited from version {based_on}, but version {current} is current now: "
                 "compare the two, then save again"
             )
+
+
+class UnusableTwinError(TwinError, ValueError):
+    """A stored twin cannot be used by this process, such as one whose adapter is registered elsewhere.
+
+    Also a ValueError: whoever loads several documents at once treats what cannot be used alike.
+    """
+
+    code = "unusable_twin"

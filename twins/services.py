@@ -13,6 +13,7 @@ from twins.documents.source import Finding
 from twins.documents.twin import planted_secrets as secrets_in
 from twins.documents.twin import validate_twin
 from twins.engine.definition import Definition, compile_definition, key_arguments
+from twins.errors import UnusableTwinError
 from twins.models import Twin, TwinVersion
 from twins.querysets import lookup_text
 from twins.versioning import NewContent, add_version, source_of
@@ -62,8 +63,14 @@ def name_problems(source: Any, name: str | None) -> list[Problem]:
 
 
 def twin_definition(version: TwinVersion) -> Definition:
-    """The compiled definition of a stored version; compiled once per content and process."""
-    return compile_definition(version.document, digest=version.digest)
+    """The compiled definition of a stored version; compiled once per content and process.
+
+    UnusableTwinError: it was valid when it was stored, but this process lacks something it needs.
+    """
+    try:
+        return compile_definition(version.document, digest=version.digest)
+    except ValueError as problem:
+        raise UnusableTwinError(str(problem)) from problem
 
 
 @lru_cache(maxsize=256)
@@ -76,7 +83,7 @@ def key_arguments_of(version_id: int, _digest: str) -> Mapping[str, str]:
 
 
 def current_definition(name: str) -> Definition | None:
-    """The definition a new comparison would use, None for a twin that does not exist."""
+    """The definition a new comparison would use, None for a twin that does not exist. UnusableTwinError."""
     version = TwinVersion.objects.current_of(name)
     return None if version is None else twin_definition(version)
 
@@ -84,6 +91,12 @@ def current_definition(name: str) -> Definition | None:
 def planted_secrets(document: Any) -> tuple[str, ...]:
     """The secrets a stored twin document plants."""
     return tuple(document["spec"].get("secrets") or ())
+
+
+def current_secrets(name: str) -> tuple[str, ...]:
+    """The secrets that the current version of a twin plants, also of one that cannot be used here."""
+    version = TwinVersion.objects.current_of(name)
+    return () if version is None else planted_secrets(version.document)
 
 
 def twin_names() -> list[str]:

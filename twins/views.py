@@ -18,6 +18,7 @@ from twins import document_pages
 from twins.describing import RISK_WORDS, ToolWords, tool_words
 from twins.engine.definition import Definition
 from twins.engine.redaction import redactor
+from twins.errors import UnusableTwinError
 from twins.models import Twin, TwinVersion
 from twins.services import planted_secrets, twin_definition
 
@@ -196,10 +197,10 @@ def _shown_tools(version: TwinVersion, redact: Callable[[Any], Any]) -> Iterator
 
 
 def _definition(version: TwinVersion) -> Definition | None:
-    """None where the document names an adapter that this process does not have."""
+    """None where this process cannot use the document: it has no adapter of a name."""
     try:
         return twin_definition(version)
-    except LookupError:
+    except UnusableTwinError:
         return None
 
 

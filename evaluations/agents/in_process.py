@@ -5,7 +5,7 @@ Such a class looks like this::
     class MyAgent:
         model_kind = "deterministic-fake"            # the honest label shown wherever its runs show
         def __init__(self, manifest: AgentManifest): ...
-        def run(self, request: AgentRequest, tools: CaseTools) -> dict: ...   # the answer of FORMATS 5
+        def run(self, request: AgentRequest, tools: AgentTools) -> dict: ...   # the answer of FORMATS 5
 
 A fresh object serves each case. It is not trusted: it may hang, crash, answer nonsense or call without end,
 and each of these is a finding about its own case. It may raise `AgentRefusedError` or
@@ -31,7 +31,7 @@ from evaluations.agents.base import (
     VersionUnavailableError,
 )
 from evaluations.agents.threads import Job, give_up_thread, return_thread, take_thread
-from evaluations.agents.tools import CaseTools
+from evaluations.agents.tools import AgentTools, CaseTools
 from scenarios.documents.agent import AgentManifest
 
 DETAIL_CHARACTERS = 500
@@ -77,7 +77,7 @@ class InProcessAgent:
             return AgentEnd(failure=Failure("unreachable", f"the agent cannot be loaded: {self.problem}"))
         started = time.monotonic()
         thread = take_thread()
-        job = thread.start(lambda: plain_answer(self._class(self._manifest).run(request, tools)))
+        job = thread.start(lambda: plain_answer(self._class(self._manifest).run(request, AgentTools(tools))))
         try:
             stopped = _wait(job, started + limits.seconds, keep_waiting)
         except BaseException:  # ours (the database went away, an interrupt): the agent must not work on

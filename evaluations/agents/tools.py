@@ -1,4 +1,4 @@
-"""The tools object an in-process agent calls: one case's twin behind a gate that closes.
+"""The tools of an in-process agent: one case's twin behind a gate that closes.
 
 The gate matters more than the agent: once it is closed (answer given, time up, case cancelled) nothing the
 agent still does can change a record or the state. Calls are serialised, so an agent with threads of its own
@@ -47,6 +47,15 @@ class ToolReply:
     def error(self) -> dict[str, Any] | None:
         """``{"code", "message"}`` of a refused or failed call that answered in full, else None."""
         return self.body.get("error") if self.transport == "normal" and isinstance(self.body, dict) else None
+
+
+class AgentTools:
+    """What an agent is handed: it can call and search. What the twin recorded is not in its reach."""
+
+    __slots__ = ("call", "search")
+
+    def __init__(self, case: CaseTools) -> None:
+        self.call, self.search = case.call, case.search
 
 
 class CaseTools:

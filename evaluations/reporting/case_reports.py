@@ -30,7 +30,7 @@ from twins.engine.paths import PathSyntaxError, parse_path
 from twins.engine.redaction import redactor
 from twins.engine.state import apply_changes
 from twins.engine.values import MISSING
-from twins.services import twin_definition
+from twins.services import planted_secrets
 
 SCHEMA_VERSION = 1
 _AT_ONCE = 50
@@ -81,8 +81,9 @@ def _chunk(
 def _report(
     comparison: Comparison, pair: PairedCase, case: Case | None, listed_as: DatasetCase | None
 ) -> dict[str, Any]:
-    scenario, twin = scenario_of(pair.scenario_version), twin_definition(pair.twin_version)
-    redact = redactor(secrets_of(twin, scenario))
+    # From the documents, not from what they compile to: a report needs no adapter.
+    planted = planted_secrets(pair.twin_version.document)
+    redact = redactor(secrets_of(planted, scenario_of(pair.scenario_version)))
     results = list(case.results.all()) if case is not None else []
     records = list(case.tool_calls.all()) if case is not None else []
     dataset = comparison.dataset_version

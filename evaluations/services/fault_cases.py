@@ -27,7 +27,8 @@ from scenarios.page_queries import faulty_scenario
 from scenarios.services import save_scenario
 from scenarios.services.datasets import resolve
 from twins.documents.yaml_writer import to_yaml
-from twins.engine.definition import Definition
+from twins.engine.definition import Definition, risk_of
+from twins.errors import UnusableTwinError
 from twins.models import Twin, TwinVersion
 from twins.services import twin_definition
 from twins.versioning import NOTHING
@@ -105,7 +106,7 @@ def missing_of_dataset(version: DatasetVersion, sight: Sight) -> list[Missing]:
     twins = Twin.objects.filter(name__in=by_twin).select_related("current_version").order_by("name")
     for twin in twins:
         gaps = _gaps(by_twin[twin.name])
-        exercised = _exercised(_faulty(_scenarios(twin.name, sight, waiting=False)), _current(twin))
+        exercised = _exercised(_faulty(_scenarios(twin.name, sight, waiting=False)), twin)
         for one in _filled(twin, gaps, sight):
             outside = exercised.get((one.tool, one.fault), ())
             found.append(replace(one, document=None, problem="", outside=outside) if outside else one)
@@ -153,20 +154,19 @@ def coverage_of_dataset(version: DatasetVersion) -> dict[str, tuple[ToolCoverage
         if row.pk in counting:
             own.append(faulty_scenario(row, _as_it_is))
     twins = Twin.objects.filter(name__in=by_twin).select_related("current_version").order_by("name")
-    return {twin.name: fault_coverage(_irreversible(_current(twin)), by_twin[twin.name]) for twin in twins}
+    return {twin.name: fault_coverage(_irreversible(twin), by_twin[twin.name]) for twin in twins}
 
 
 def _missing_of_twin(twin: Twin, sight: Sight) -> list[Missing]:
-    definition = _current(twin)
     counting = _faulty(_scenarios(twin.name, sight, waiting=False))
-    return _filled(twin, _gaps(fault_coverage(_irreversible(definition), counting)), sight)
+    return _filled(twin, _gaps(fault_coverage(_irreversible(twin), counting)), sight)
 
 
 def _filled(twin: Twin, gaps: Sequence[tuple[str, str]], sight: Sight) -> list[Missing]:
     """Each gap with a draft that waits for approval already, one that can be made, or why none can."""
     if not gaps:
         return []
-    waiting = _exercised(_faulty(_scenarios(twin.name, sight, waiting=True)), _current(twin))
+    waiting = _exercised(_faulty(_scenarios(twin.name, sight, waiting=True)), twin)
     origins = [
         version
         for version in _scenarios(twin.name, common_sight(), waiting=False)
@@ -243,13 +243,11 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _exercised(
-    scenarios: Sequence[FaultyScenario], definition: Definition
-) -> dict[tuple[str, str], tuple[str, ...]]:
+def _exercised(scenarios: Sequence[FaultyScenario], twin: Twin) -> dict[tuple[str, str], tuple[str, ...]]:
     """Which scenarios exercise what an irreversible tool must have been tried with."""
     return {
         (one.tool, cell.fault): tuple(dict.fromkeys(exercise.scenario for exercise in cell.exercises))
-        for one in fault_coverage(_irreversible(definition), scenarios)
+        for one in fault_coverage(_irreversible(twin), scenarios)
         for cell in one.exercised
         if cell.fault in REQUIRED
     }
@@ -260,7 +258,10 @@ def _gaps(coverage: Iterable[ToolCoverage]) -> list[tuple[str, str]]:
 
 
 def _current(twin: Twin) -> Definition:
-    return twin_definition(_current_version(twin))
+    try:
+        return twin_definition(_current_version(twin))
+    except UnusableTwinError as problem:
+        raise RequestError([f"twin {twin.name!r} cannot be used here: {problem.detail}"]) from None
 
 
 def _current_version(twin: Twin) -> TwinVersion:
@@ -270,8 +271,9 @@ def _current_version(twin: Twin) -> TwinVersion:
     return version
 
 
-def _irreversible(definition: Definition) -> dict[str, str]:
-    return {name: tool.risk for name, tool in definition.tools.items() if tool.risk == IRREVERSIBLE}
+def _irreversible(twin: Twin) -> dict[str, str]:
+    tools = _current_version(twin).document["spec"]["tools"]
+    return {name: IRREVERSIBLE for name, tool in tools.items() if risk_of(tool) == IRREVERSIBLE}
 
 
 def _passing(twin: Twin, versions: Sequence[ScenarioVersion]) -> dict[tuple[int, str], _Passing]:

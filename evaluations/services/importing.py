@@ -19,6 +19,7 @@ from scenarios.documents.bundle import (
     TWIN,
     BundleDocument,
     FileProblem,
+    UnusableTwin,
     read_bundle,
 )
 from scenarios.services import save_scenario
@@ -26,7 +27,9 @@ from scenarios.services.approvals import approved_ids
 from scenarios.services.datasets import known_scenarios, save_dataset
 from twins.documents.problems import DocumentError, Problem
 from twins.documents.source import DOCUMENT_BYTES, source_kind
-from twins.services import current_definition, save_twin
+from twins.engine.definition import Definition
+from twins.errors import UnusableTwinError
+from twins.services import current_definition, current_secrets, save_twin
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -73,7 +76,7 @@ def import_documents(paths: Sequence[str], *, actor: Any = None) -> tuple[Import
     """
     files, problems = _selected(paths)
     contents, unreadable = _read(files)
-    bundle = read_bundle(contents, twin_lookup=current_definition, scenario_lookup=known_scenarios)
+    bundle = read_bundle(contents, twin_lookup=_stored_twin, scenario_lookup=known_scenarios)
     problems = [*problems, *unreadable, *bundle.problems]
     refused = {problem.file for problem in problems}
     with transaction.atomic():
@@ -86,6 +89,13 @@ def import_documents(paths: Sequence[str], *, actor: Any = None) -> tuple[Import
         if problems:
             raise ImportRefusedError(sorted(problems, key=lambda problem: _position(files, problem)))
     return tuple(one for one in imported if one is not None)
+
+
+def _stored_twin(name: str) -> Definition | UnusableTwin | None:
+    try:
+        return current_definition(name)
+    except UnusableTwinError as problem:
+        return UnusableTwin(problem.detail, current_secrets(name))
 
 
 def _position(files: Sequence[str], problem: FileProblem) -> int:

@@ -18,8 +18,9 @@ from scenarios.services import scenario_of
 from twins.documents.problems import Problem
 from twins.engine.case import CaseSpec
 from twins.engine.definition import Definition
+from twins.engine.state import merge_patch
 from twins.models import TwinVersion
-from twins.services import twin_definition
+from twins.services import planted_secrets, twin_definition
 
 KITS_KEPT = 64
 FITTING_KEPT = 2048
@@ -86,7 +87,7 @@ def build_kit(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> K
         definition=definition,
         expectations=expectations,
         spec=spec,
-        redaction=Redaction(secrets_of(definition, scenario), spec.initial_state),
+        redaction=Redaction(secrets_of(definition.secrets, scenario), spec.initial_state),
         judged=tuple(place for place, one in enumerate(expectations) if one.type.name == SEMANTIC),
     )
     with _lock:
@@ -94,6 +95,13 @@ def build_kit(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> K
         while len(_cache) > KITS_KEPT:
             _cache.popitem(last=False)
     return kit
+
+
+def redaction_of(scenario_version: ScenarioVersion, twin_version: TwinVersion) -> Redaction:
+    """What hides the secrets of a case, also where its twin cannot be used here: it needs no adapter."""
+    scenario, document = scenario_of(scenario_version), twin_version.document
+    initial_state = merge_patch(document["spec"].get("initialState") or {}, scenario.state_patch)
+    return Redaction(secrets_of(planted_secrets(document), scenario), initial_state)
 
 
 def kits_for(keys: Iterable[KitKey]) -> dict[KitKey, Kit | str]:

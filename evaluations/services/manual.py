@@ -25,7 +25,7 @@ from evaluations.models import ManualSession, ManualState
 from evaluations.services.comparisons import write_snapshot
 from evaluations.services.judging import judge_session
 from evaluations.services.judging.sessions import record_of
-from evaluations.services.kits import Kit, build_kit
+from evaluations.services.kits import Kit, build_kit, redaction_of
 from evaluations.services.outcomes import CaseOutcome, graded, unfinished_outcome
 from evaluations.services.planning import usable_kits
 from evaluations.services.remote import run_of, session_spec
@@ -33,6 +33,7 @@ from scenarios.documents.cases import case_seed
 from scenarios.holdouts import Sight, sight_of
 from scenarios.models import ScenarioVersion
 from twins.engine.records import CallRecord, Record
+from twins.errors import UnusableTwinError
 from twins.wire.errors import SessionGoneError
 from twins.wire.keeping import records_of
 from twins.wire.models import WireSession
@@ -129,7 +130,10 @@ def recorded_so_far(session: ManualSession) -> tuple[Record, ...]:
     """The records of a session, open or closed, free of planted secrets."""
     if not session.is_open:
         return tuple(record_of(fields) for fields in session.records)
-    redaction = kit_of(session).redaction
+    try:
+        redaction = kit_of(session).redaction
+    except UnusableTwinError:
+        redaction = redaction_of(session.scenario_version, session.twin_version)
     # Where the case stands is not asked for here, only what was recorded on the way.
     return redaction.stored(records_of(session.wire_session_id), redaction.initial_state).records
 

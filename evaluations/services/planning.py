@@ -21,7 +21,8 @@ from scenarios.errors import ScenarioError
 from scenarios.holdouts import Sight, held_out_versions
 from scenarios.models import DatasetVersion, ScenarioVersion
 from scenarios.services import datasets
-from twins.models import Twin
+from twins.errors import UnusableTwinError
+from twins.models import Twin, TwinVersion
 
 MAX_PAIRS = 50_000
 NAMES_SHOWN = 20
@@ -202,15 +203,24 @@ def usable_kits(scenarios: list[ScenarioVersion], problems: list[str]) -> list[K
         elif twin_version is None:
             problems.append(f"scenario {name!r} needs the twin {version.twin_name!r}, which does not exist")
         else:
-            # The twin may have changed since the scenario was saved: a tool that is gone would make a check
-            # look at nothing.
-            found = misfits(version, twin_version)
-            problems += [
-                f"scenario {name!r} no longer fits its twin: {item.path}: {item.detail}" for item in found
-            ]
-            if not found:
-                kits.append(build_kit(version, twin_version))
+            try:
+                kits += _fitting(version, twin_version, problems)
+            except UnusableTwinError as problem:
+                needed = f"the twin {version.twin_name!r}, which cannot be used here: {problem.detail}"
+                problems.append(f"scenario {name!r} needs {needed}")
     return kits
+
+
+def _fitting(version: ScenarioVersion, twin_version: TwinVersion, problems: list[str]) -> list[Kit]:
+    """The kit, unless the twin changed since the scenario was saved: a tool that is gone would make a check
+    look at nothing.
+    """
+    found = misfits(version, twin_version)
+    problems += [
+        f"scenario {version.scenario.name!r} no longer fits its twin: {item.path}: {item.detail}"
+        for item in found
+    ]
+    return [] if found else [build_kit(version, twin_version)]
 
 
 def _pins(request: ComparisonRequest, kits: list[Kit], problems: list[str]) -> tuple[Pin, ...]:

@@ -19,7 +19,6 @@ from evaluations.grading.evidence import Answer
 from evaluations.grading.wording import clean, cut
 from scenarios.documents.scenario import Scenario
 from twins.engine.bounds import MAX_TOOL_NAME
-from twins.engine.definition import Definition
 from twins.engine.paths import split_path
 from twins.engine.records import CUT, Record
 from twins.engine.redaction import redactor
@@ -38,15 +37,15 @@ _CALL_TEXTS = ("tool", "arguments", "response", "error_code", "effect_key", "ide
 _SEARCH_TEXTS = ("query", "documents")
 
 
-def secrets_of(definition: Definition, scenario: Scenario) -> tuple[str, ...]:
-    """The values that never leave a case: the twin's, and those the scenario's own checks look for."""
+def secrets_of(planted: Iterable[str], scenario: Scenario) -> tuple[str, ...]:
+    """The values that never leave a case: those its twin plants, and those the scenario's checks look for."""
     checked = (
         secret
         for expectation in scenario.expectations
         if expectation.type == "noSecretDisclosure"
         for secret in expectation.params.get("secrets") or ()
     )
-    return tuple(dict.fromkeys([*definition.secrets, *checked]))
+    return tuple(dict.fromkeys([*planted, *checked]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -26,7 +26,16 @@ from twins.documents.twin import load_twin, planted_secrets, validate_twin
 from twins.documents.wording import not_allowed
 from twins.engine.definition import Definition
 
-TwinLookup = Callable[[str], Definition | None]
+
+@dataclass(frozen=True, slots=True)
+class UnusableTwin:
+    """A twin that exists and that this process cannot use, and why."""
+
+    reason: str
+    secrets: tuple[str, ...]
+
+
+TwinLookup = Callable[[str], Definition | UnusableTwin | None]
 
 TWIN, SCENARIO, DATASET, AGENT = "TwinDefinition", "Scenario", "Dataset", "Agent"
 GATE_POLICY = "GatePolicy"
@@ -81,7 +90,8 @@ def read_bundle(
     """Reads and checks the files, each (file name, text); a name that ends in .json is JSON, any other
     YAML.
 
-    ``twin_lookup`` answers the definition of a twin that is not in the bundle, or None, ``scenario_lookup``
+    ``twin_lookup`` answers the definition of a twin that is not in the bundle, why it cannot be used, or
+    None, ``scenario_lookup``
     what is known of scenarios that are elsewhere; without them a scenario whose twin is not in the bundle,
     and a dataset, are not held against what they name. Problems are in the order of the files, and none
     repeats a secret that a twin of the bundle or a looked up one plants.
@@ -89,15 +99,20 @@ def read_bundle(
     documents = [_read(file, text) for file, text in files]
     twins, broken = _twins(documents)
     scenarios = None if scenario_lookup is None else _with_bundled(documents, scenario_lookup)
-    elsewhere: dict[str, Definition | None] = {}
+    elsewhere: dict[str, Definition | UnusableTwin | None] = {}
 
-    def twin_of(name: str) -> tuple[Definition | None, bool]:
-        """The definition, and whether it is certain that there is none."""
+    def twin_of(name: str) -> tuple[Definition | None, str]:
+        """The definition, and what is to be said of a twin that certainly is not there."""
         if name in twins or name in broken:
-            return twins.get(name), False
+            return twins.get(name), ""
+        if twin_lookup is None:
+            return None, ""
         if name not in elsewhere:
-            elsewhere[name] = None if twin_lookup is None else twin_lookup(name)
-        return elsewhere[name], twin_lookup is not None and elsewhere[name] is None
+            elsewhere[name] = twin_lookup(name)
+        found = elsewhere[name]
+        if isinstance(found, UnusableTwin):
+            return None, f"the twin {name} cannot be used here: {found.reason}"
+        return found, "" if found is not None else f"there is no twin {name}"
 
     problems = [
         FileProblem(document.file, problem)
@@ -176,7 +191,7 @@ def _with_bundled(documents: list[BundleDocument], stored: ScenarioLookup) -> Sc
 
 def _problems(
     document: BundleDocument,
-    twin_of: Callable[[str], tuple[Definition | None, bool]],
+    twin_of: Callable[[str], tuple[Definition | None, str]],
     scenarios: ScenarioLookup | None,
 ) -> list[Problem]:
     source = document.source
@@ -199,16 +214,16 @@ def _problems(
 
 
 def _scenario_problems(
-    source: Source, twin_of: Callable[[str], tuple[Definition | None, bool]]
+    source: Source, twin_of: Callable[[str], tuple[Definition | None, str]]
 ) -> list[Problem]:
     spec = source.value.get("spec") if isinstance(source.value, dict) else None
     named = spec.get("twin") if isinstance(spec, dict) else None
     if not isinstance(named, str) or not named:
         return validate_scenario(source)
-    twin, is_unknown = twin_of(named)
+    twin, missing = twin_of(named)
     problems = validate_scenario(source, twin=twin)
-    if is_unknown:
-        problems.append(source.problem(Finding(("spec", "twin"), f"there is no twin {named}")))
+    if missing:
+        problems.append(source.problem(Finding(("spec", "twin"), missing)))
     return problems
 
 

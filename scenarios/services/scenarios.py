@@ -14,8 +14,10 @@ from scenarios.holdouts import sight_of
 from scenarios.models import Scenario, ScenarioVersion
 from twins.documents.problems import DocumentError, Problem, without_secrets
 from twins.documents.source import Finding, Source
+from twins.engine.definition import Definition
 from twins.engine.values import compact_json
-from twins.services import current_definition, name_problems, twin_names
+from twins.errors import UnusableTwinError
+from twins.services import current_definition, current_secrets, name_problems, twin_names
 from twins.versioning import NewContent, add_version, source_of
 
 _NAMES_SHOWN = 10
@@ -67,17 +69,25 @@ def _taken_name(source: Source, actor: Any) -> list[Problem]:
 def scenario_problems(source: Source) -> list[Problem]:
     """Every problem of the document, held against the stored twin it names."""
     twin_name = named_twin(source.value)
-    twin = current_definition(twin_name) if twin_name else None
+    twin, missing = _twin_of(twin_name) if twin_name else (None, "")
     problems = list(validate_scenario(source, twin=twin))
-    if twin_name and twin is None:
-        problems.append(source.problem(Finding(("spec", "twin"), _unknown_twin(twin_name))))
+    if missing:
+        problems.append(source.problem(Finding(("spec", "twin"), missing)))
     return problems
+
+
+def _twin_of(name: str) -> tuple[Definition | None, str]:
+    """The twin a scenario runs on, or why there is none to hold it against."""
+    try:
+        twin = current_definition(name)
+    except UnusableTwinError as problem:
+        return None, f"the twin {name} cannot be used here: {problem.detail}"
+    return twin, "" if twin is not None else _unknown_twin(name)
 
 
 def _secrets_around(document: Any) -> list[str]:
     """What the problems of a refused scenario must not repeat: its twin's secrets, and those it looks for."""
-    twin = current_definition(named_twin(document) or "")
-    return [*looked_for_secrets(document), *(twin.secrets if twin else ())]
+    return [*looked_for_secrets(document), *current_secrets(named_twin(document) or "")]
 
 
 def named_twin(document: Any) -> str | None:

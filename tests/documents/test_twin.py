@@ -142,7 +142,20 @@ PROBLEMS: list[tuple[Any, str]] = [
     (precondition(path="args.x", **{"in": 5}), "preconditions[0].in: in needs a list"),
     (precondition(path="args.x", equal=5), "preconditions[0].equal: is not a known field here"),
     (precondition(path="args.x", error={"status": "x"}), "error.status: must be a whole number, found"),
-    (precondition(path="args.x", error={"status": 99}), "error.status: must be at least 100, found 99"),
+    (precondition(path="args.x", error={"status": 99}), "error.status: must be at least 400, found 99"),
+    (precondition(path="args.x", error={"status": 200}), "error.status: must be at least 400, found 200"),
+    (
+        handler(kind="read", path="a", notFound={"status": 204}),
+        "handler.notFound.status: must be at least 400, found 204",
+    ),
+    (
+        handler(kind="recorded", fixtures=[{"match": {}, "error": {"status": 200}}]),
+        "fixtures[0].error.status: must be at least 400, found 200",
+    ),
+    (
+        handler(kind="recorded", fixtures=[{"match": {}, "status": 200, "error": {}}]),
+        "fixtures[0].status: must be at least 400, found 200",
+    ),
     (precondition(path="args.x", error={"message": "{"}), "error.message: '{'"),
 ]
 

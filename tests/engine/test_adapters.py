@@ -8,6 +8,7 @@ from twins.engine.adapters import (
     AdapterAnswer,
     AdapterEffect,
     AdapterRefusal,
+    UnknownAdapter,
     adapter,
     adapter_names,
     find_adapter,
@@ -119,13 +120,49 @@ def test_a_reading_adapter_runs_on_the_initial_state_when_stale():
     assert case.root == {"n": 2}
 
 
+@pytest.mark.parametrize(
+    "rule", [[], [fault("http_500", body={"would_be": "{result?}"})]], ids=["plain", "fault"]
+)
+def test_a_refusal_with_a_2xx_status_is_no_success(rule):
+    @adapter("odd")
+    def run(call):
+        return AdapterRefusal(200, "NOPE", "not today")
+
+    tools = {"t": {**tool("odd")["t"], "outputSchema": {"type": "object"}}}
+    case = Case(tools, faults=rule)
+    reply = case.call("t", {"key": "k"})
+    wanted = {"would_be": None} if rule else {"error": {"code": "NOPE", "message": "not today"}}
+    assert reply.body == wanted
+    assert not case.state.stored_answers
+    assert not case.record.mutated
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        {
+            "kind": "mutate",
+            "preconditions": [{"path": "args.a", "equals": 1, "error": {"status": 200, "code": "NOPE"}}],
+            "effects": [{"op": "set", "path": "z", "value": 1}],
+        },
+        {"kind": "read", "path": "q", "notFound": {"status": 204}},
+        {"kind": "recorded", "fixtures": [{"match": {}, "error": {"status": 200}}]},
+    ],
+    ids=["precondition", "notFound", "fixture"],
+)
+def test_a_stored_document_whose_errors_are_2xx_still_answers_and_changes_nothing(handler):
+    case = Case({"t": {"outputSchema": {"type": "object"}, "handler": handler}})
+    assert "error" in case.call("t", {"a": 2}).body
+    assert case.root == {}
+
+
 def test_names_are_unique_and_the_unknown_lists_the_known():
     register_ledger()
     assert adapter_names() == ("ledger",)
     with pytest.raises(ValueError, match="already an adapter"):
         register_ledger()
-    with pytest.raises(LookupError, match="no adapter 'nope'; known: ledger"):
+    with pytest.raises(UnknownAdapter, match="no adapter 'nope' here; known: ledger"):
         find_adapter("nope")
     document = {"metadata": {"name": "x"}, "spec": {"tools": tool("nope")}}
-    with pytest.raises(LookupError, match="no adapter"):
+    with pytest.raises(UnknownAdapter, match="no adapter"):
         compile_definition(document)

@@ -18,7 +18,7 @@ from evaluations.agents.base import (
 )
 from evaluations.agents.in_process import InProcessAgent
 from evaluations.agents.registry import adapter_for
-from evaluations.agents.tools import CaseTools
+from evaluations.agents.tools import AgentTools, CaseTools
 from scenarios.documents.agent import load_agent
 from scenarios.documents.cases import case_spec
 from tests.running import documents
@@ -121,6 +121,12 @@ def test_limits_come_from_scenario_and_manifest() -> None:
     limited = load_agent(documents.agent("1.0.0", limits={"maxToolCalls": 7, "maxDurationSeconds": 5}))
     assert run_limits(limited, 30) == RunLimits(seconds=5.0, tool_calls=7)
     assert run_limits(limited, 2) == RunLimits(seconds=2.0, tool_calls=7)
+
+
+def test_an_agent_reaches_its_tools_and_nothing_of_the_record() -> None:
+    """What the twin recorded is the evidence: no name leads from what an agent is handed to it."""
+    tools = CaseTools(case_spec(load_twin(documents.twin()), None), max_calls=9)
+    assert [name for name in dir(AgentTools(tools)) if not name.startswith("_")] == ["call", "search"]
 
 
 def test_told_to_stop_a_run_ends_without_a_finding() -> None:

@@ -87,10 +87,18 @@ def adapter_names() -> tuple[str, ...]:
     return tuple(sorted(_ADAPTERS))
 
 
+class UnknownAdapter(ValueError):
+    """A document names an adapter that this process does not have.
+
+    A ValueError like all that makes a document unusable: the same document may be fine in a process that
+    registers the adapter.
+    """
+
+
 def find_adapter(name: str) -> RegisteredAdapter:
-    """The adapter of a name. LookupError that lists the known ones."""
+    """The adapter of a name. UnknownAdapter that lists the known ones."""
     try:
         return _ADAPTERS[name]
     except KeyError:
         known = ", ".join(adapter_names()) or "none"
-        raise LookupError(f"there is no adapter {name!r}; known: {known}") from None
+        raise UnknownAdapter(f"there is no adapter {name!r} here; known: {known}") from None

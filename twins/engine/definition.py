@@ -73,8 +73,8 @@ class Definition:
 def compile_definition(document: Mapping[str, Any], *, digest: str | None = None) -> Definition:
     """The definition of a document that has been validated; the same content is compiled once.
 
-    `digest`: the document's canonical SHA-256 if the caller has it, else it is computed. Raises ValueError or
-    LookupError for what validation should have refused.
+    `digest`: the document's canonical SHA-256 if the caller has it, else it is computed. Raises ValueError
+    for what validation should have refused, UnknownAdapter for an adapter that this process lacks.
     """
     key = digest or digest_of(document)
     cached = _CACHE.get(key)
@@ -82,6 +82,11 @@ def compile_definition(document: Mapping[str, Any], *, digest: str | None = None
         cached = _compile(document, key)
         _CACHE.put(key, cached)
     return cached
+
+
+def risk_of(tool: Mapping[str, Any]) -> str:
+    """The risk of a tool as a validated document writes it: known also where its adapter is missing."""
+    return tool.get("risk") or ("READ" if tool["handler"]["kind"] == "read" else "WRITE_IRREVERSIBLE")
 
 
 class _DefinitionCache:
@@ -136,7 +141,7 @@ def _compile_tool(name: str, spec: Mapping[str, Any]) -> Tool:
         description=spec.get("description") or "",
         input_schema=spec.get("inputSchema"),
         output_schema=spec.get("outputSchema"),
-        risk=spec.get("risk") or ("READ" if kind == "read" else "WRITE_IRREVERSIBLE"),
+        risk=risk_of(spec),
         idempotency=_compile_idempotency(spec.get("idempotency")),
         effect_key=parse_template(spec["effectKey"]) if spec.get("effectKey") is not None else None,
         tenant_path=parse_path_template(spec["tenantPath"]) if spec.get("tenantPath") is not None else None,

@@ -33,8 +33,8 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether it is a success."""
-        return 200 <= self.status < 300
+        """Whether it is a success, with a result. A refusal is none, whatever status an adapter gives it."""
+        return self.code is None and 200 <= self.status < 300
 
     @property
     def result(self) -> Any:

@@ -25,6 +25,7 @@ from twins.engine.case import CaseSpec, CaseState, call_tool
 from twins.engine.case import search as search_documents
 from twins.engine.records import CUT, Record, Reply, SearchReply
 from twins.engine.spec import Step
+from twins.errors import UnusableTwinError
 from twins.wire.errors import (
     NotAdmittedError,
     OutageError,
@@ -183,11 +184,19 @@ def _load_admission(public_id: str) -> Admission | None:
     if session.spec is None:
         return Admission(session.pk, public_id, session.token_hash, 0, None)
     spec = SessionSpec.from_json(session.spec)
-    admission = Admission(session.pk, public_id, session.token_hash, spec.max_calls, spec.case_spec())
+    admission = Admission(session.pk, public_id, session.token_hash, spec.max_calls, _usable(spec))
     if len(_admissions) >= _MOST_ADMISSIONS:
         _admissions.clear()
     _admissions[public_id] = admission
     return admission
+
+
+def _usable(spec: SessionSpec) -> CaseSpec:
+    """The case, or TwinBrokenError: the session was opened by a process with an adapter that this lacks."""
+    try:
+        return spec.case_spec()
+    except UnusableTwinError as problem:
+        raise TwinBrokenError(f"the twin cannot be used here: {problem.detail}") from problem
 
 
 def check_open(admission: Admission) -> None:
