@@ -134,7 +134,9 @@ class Stage:
     def divergence(self, baseline: str, candidate: str, name: str) -> Any:
         left, right = self.play(baseline, name).evidence, self.play(candidate, name).evidence
         return first_divergence(
-            trajectory(left.records, left.answer), trajectory(right.records, right.answer)
+            trajectory(left.records, left.answer),
+            trajectory(right.records, right.answer),
+            left.spec.definition.key_arguments,
         )
 
     def passed(self, version: str) -> set[str]:

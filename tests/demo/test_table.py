@@ -23,7 +23,8 @@ def classes(baseline: str, candidate: str) -> dict[str, str]:
 
 def divergence(baseline: str, candidate: str, name: str):
     left, right = play(baseline, name).evidence, play(candidate, name).evidence
-    return first_divergence(trajectory(left.records, left.answer), trajectory(right.records, right.answer))
+    steps = (trajectory(side.records, side.answer) for side in (left, right))
+    return first_divergence(*steps, left.spec.definition.key_arguments)
 
 
 def order_of(played: Played) -> dict:
