@@ -144,7 +144,8 @@ def _documents_under(folder: Path) -> Iterator[Path]:
             continue
         if entry.is_dir() and not entry.is_symlink():
             yield from _documents_under(entry)
-        elif entry.is_file() and entry.suffix.lower() in SUFFIXES:
+        # A link that leads nowhere is a document that cannot be read, not one that is not there.
+        elif (entry.is_file() or not entry.exists()) and entry.suffix.lower() in SUFFIXES:
             yield entry
 
 

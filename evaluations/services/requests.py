@@ -76,6 +76,13 @@ def read_request(
         for name, chosen in (("scenario", scenarios), ("tag", tags))
         if "" in chosen
     ]
+    named = [("agent", agent), ("baseline", baseline), ("candidate", candidate), ("dataset", dataset)]
+    named += [("scenario", one) for one in scenarios] + [("tag", one) for one in tags]
+    problems += [
+        f"{name}: no name has such characters, got {value!r}"
+        for name, value in named
+        if value is not None and not _storable(value)
+    ]
     if trials is not None and not (_whole(trials) and 1 <= trials <= MAX_TRIALS):
         problems.append(f"trials: must be a whole number from 1 to {MAX_TRIALS}, got {trials!r}")
     if not (_whole(seed) and -_INT64 <= seed < _INT64):
@@ -96,6 +103,11 @@ def read_key(key: str | None) -> str | None:
     if not key.strip() or len(key) > MAX_KEY_CHARACTERS or not key.isprintable():
         raise RequestError([f"key: must be 1 to {MAX_KEY_CHARACTERS} printable characters"])
     return key
+
+
+def _storable(text: str) -> bool:
+    """Whether a database can be asked for it: NUL and lone surrogates are in no text it holds."""
+    return "\x00" not in text and text.encode("utf-8", "ignore").decode("utf-8") == text
 
 
 def _whole(value: object) -> bool:

@@ -141,6 +141,14 @@ def test_a_path_that_does_not_exist_is_an_error(folder, missing) -> None:
     assert nothing_stored()
 
 
+def test_a_link_that_leads_nowhere_is_a_document_that_cannot_be_read(folder) -> None:
+    (folder / "gone.yaml").symlink_to(folder / "nowhere.yaml")
+    status, _, err = run(folder)
+    assert status == 2
+    assert "gone.yaml: $: cannot be read: No such file" in err
+    assert nothing_stored()
+
+
 def test_a_folder_without_documents_is_an_error(folder) -> None:
     (folder / "empty").mkdir()
     (folder / "empty" / "notes.txt").write_text("")

@@ -78,6 +78,10 @@ def test_a_version_may_be_paired_with_itself(given: Any, compared: Any) -> None:
         ({"tags": ["nope"]}, ["tag 'nope' matches no scenario of agent 'step-agent' (tags: money)"]),
         ({"dataset": "nightly@1"}, ["unknown dataset 'nightly@1' (datasets: none)"]),
         ({"scenarios": ["foreign"]}, ["scenario 'foreign' is for agent 'other-agent'"]),
+        (
+            {"agent": "a\ud800", "candidate": "2\x00", "tags": ["\udc00"]},
+            ["agent: no name has such", "candidate: no name", "tag: no name"],
+        ),
         ({"trials": 0}, ["trials: must be a whole number from 1"]),
         ({"trials": 100_000}, ["trials: must be a whole number from 1"]),
         ({"seed": 2**70}, ["seed: must be a whole number"]),
