@@ -66,7 +66,8 @@ def _details(case: CaseReport) -> list[str]:
     lines = [f"{case.klass} ({case.severity}): {case.reason}"]
     for name, side in case.sides:
         lines.append(
-            f"{name}: {side.verdict or 'unfinished'}, {side.tool_calls} tool calls, {side.retries} retries"
+            f"{name}: {side.verdict or 'unfinished'}, "
+            f"{side.told(side.tool_calls)} tool calls, {side.told(side.retries)} retries"
         )
         lines += [
             f"  {line.status} {line.id}{f' {line.label}' if line.label else ''}{_judged(line)}: {line.reason}"

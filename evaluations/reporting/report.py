@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluations.grading.expectations.judged import SEMANTIC
+from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.judges.interface import JudgeIdentity
 from evaluations.models import (
     Case,
@@ -56,6 +57,12 @@ class SideReport:
     retries: int
     results: tuple[ResultLine, ...]
     final_state_digest: str | None
+    # False where it has not ended, or broke before anything could be judged: its figures say nothing then.
+    is_measured: bool = True
+
+    def told(self, figure: int) -> str:
+        """One of its figures for a reader; unknown is never 0."""
+        return str(figure) if self.is_measured else "?"
 
     def result(self, result_id: str) -> ResultLine | None:
         return next((line for line in self.results if line.id == result_id), None)
@@ -219,12 +226,18 @@ def _sides(cases: Any) -> dict[tuple[int, int], SideReport]:
         "tool_call_count",
         "retry_count",
         "final_state_digest",
+        "error_reason",
     )
     results = _results(ExpectationResult.objects.filter(case__in=cases.values("pk")))
-    return {
-        (pair_id, run_id): SideReport(verdict, tool_calls, retries, tuple(results[pk]), final_digest or None)
-        for pk, pair_id, run_id, verdict, tool_calls, retries, final_digest in cases.values_list(*fields)
-    }
+    found = {}
+    for pk, pair_id, run_id, verdict, tool_calls, retries, final_digest, error in cases.values_list(*fields):
+        lines = tuple(results[pk])
+        was_judged = any(line.type != AGENT_RUN and line.status != "SKIPPED" for line in lines)
+        measured = verdict is not None and (not error or was_judged)
+        found[pair_id, run_id] = SideReport(
+            verdict, tool_calls, retries, lines, final_digest or None, measured
+        )
+    return found
 
 
 def _results(rows: Any) -> defaultdict[int, list[ResultLine]]:

@@ -10,6 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from evaluations.case_filter import CaseFilter
+from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.holdouts import seen
 from evaluations.models import (
     Case,
@@ -18,6 +19,7 @@ from evaluations.models import (
     ComparisonState,
     ExpectationResult,
     PairedCase,
+    ResultStatus,
     Side,
 )
 from evaluations.page_queries import class_of, reason_of
@@ -108,6 +110,14 @@ class SideOfCase:
     def has_run(self) -> bool:
         """Whether the agent met the twin at all."""
         return self.has_ended and self.case is not None and self.case.used_seed is not None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its figures say something: it ended, and not as one of which nothing could be judged."""
+        if not self.has_ended or self.case is None:
+            return False
+        checks = [result.status for result in self.results if result.type != AGENT_RUN]
+        return not self.case.error_reason or any(status != ResultStatus.SKIPPED for status in checks)
 
     @property
     def answer(self) -> dict[str, Any]:

@@ -160,6 +160,29 @@ def test_a_case_that_waits_has_not_been_compared_yet(viewer: Client) -> None:
     assert "<dd>It has not been compared yet.</dd>" in case_page
 
 
+def test_calls_of_a_side_that_was_not_measured_are_unknown_and_not_0(viewer: Client) -> None:
+    comparison = concluded()
+    pair = factories.pair(comparison, classification="INCOMPLETE", class_rank=2, reason="did not finish")
+    ended = {"state": "FINISHED", "finished_at": comparison.created_at}
+    for side, verdict, status, calls, error in (
+        ("BASELINE", "PASSED", "PASS", 5, ""),
+        ("CANDIDATE", "ERRORED", "SKIPPED", 0, "unreachable"),
+    ):
+        figures = {"tool_call_count": calls, "retry_count": calls, "error_reason": error}
+        case = factories.case(pair, side, verdict=verdict, effective_verdict=verdict, **ended, **figures)
+        factories.result(case, "once", status=status, effective_status=status)
+    factories.result(case, "agentRun", type="agentRun", status="ERROR", effective_status="ERROR")
+
+    html = page(viewer, comparison)
+
+    assert re.search(r'data-label="calls">5.*–</td>', html)
+    assert re.search(r'data-label="retries">5.*–</td>', html)
+    text = viewer.get(f"/comparisons/{comparison.pk}/report.txt").content.decode()
+    assert re.search(r"calls 5 -> \? +retries 5 -> \?", text)
+    junit = viewer.get(f"/comparisons/{comparison.pk}/report.xml").content.decode()
+    assert "candidate: ERRORED, ? tool calls, ? retries" in junit
+
+
 def test_an_overridden_check_is_no_longer_told_as_failing(viewer: Client) -> None:
     comparison = concluded("NEW_CRITICAL_FAILURE")
     ExpectationResult.objects.filter(expectation_id="once", status="FAIL").update(effective_status="PASS")
