@@ -7,8 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Case as SqlCase
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When, Window
-from django.db.models.functions import Left, Length, RowNumber
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+    Window,
+)
+from django.db.models.functions import Coalesce, Left, Length, RowNumber
 from django.http import QueryDict
 
 from agenttwin_site.paging import Page, keyset_page
@@ -40,6 +52,15 @@ _MEASURED = Q(error_reason="") | Exists(
     .exclude(type=AGENT_RUN)
     .exclude(status=ResultStatus.SKIPPED)
 )
+# How many results of a case count as something else than what was measured.
+_OVERRIDDEN = (
+    ExpectationResult.objects.filter(case=OuterRef("pk"))
+    .exclude(status=F("effective_status"))
+    .order_by()
+    .values("case")
+    .annotate(number=Count("*"))
+    .values("number")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +74,7 @@ class SideRow:
     retries: int | None
     contradiction: bool = False
     error_reason: str = ""
+    overridden: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +109,11 @@ class CaseRow:
     more_failing: int = 0
     divergence: Divergence | None = None
     has_long_divergence: bool = False
+
+    @property
+    def overridden(self) -> int:
+        """Results of both sides that count as something else than what was measured: a person said so."""
+        return self.baseline.overridden + self.candidate.overridden
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +165,23 @@ def for_list(cases: QuerySet[PairedCase]) -> QuerySet[PairedCase]:
 
 
 def _sides_of(pairs: Sequence[PairedCase]) -> dict[tuple[int, str], SideRow]:
-    rows = Case.objects.filter(pair__in=[pair.pk for pair in pairs]).order_by().annotate(measured=_MEASURED)
-    columns = ("state", "measured", "effective_verdict", "tool_call_count", "retry_count", "contradiction")
+    rows = (
+        Case.objects.filter(pair__in=[pair.pk for pair in pairs])
+        .order_by()
+        .annotate(measured=_MEASURED, overridden=Coalesce(Subquery(_OVERRIDDEN), 0))
+    )
+    columns = (
+        "state", "measured", "overridden", "effective_verdict", "tool_call_count", "retry_count",
+        "contradiction",
+    )  # fmt: skip
     found = {}
-    for pair_id, side, error, state, is_measured, *figures in rows.values_list(
+    for pair_id, side, error, state, is_measured, overridden, *figures in rows.values_list(
         "pair_id", "run__side", Left("error_reason", REASON_CHARACTERS), *columns
     ):
         verdict, calls, retries, contradiction = figures
         if state != CaseState.FINISHED or not is_measured:
             calls = retries = None
-        found[pair_id, side] = SideRow(verdict, calls, retries, contradiction, _cut(error, 220))
+        found[pair_id, side] = SideRow(verdict, calls, retries, contradiction, _cut(error, 220), overridden)
     return found
 
 

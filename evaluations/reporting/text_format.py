@@ -71,6 +71,10 @@ def _verdict(verdict: str | None) -> str:
 def _details(case: CaseReport) -> Iterator[str]:
     if case.is_hidden:
         return
+    for name, side in case.sides:
+        for one in side.overridden:
+            counts = f"measured {one.measured}, counts as {one.status}"
+            yield f"overridden by a person: {name} {one.id}: {counts}"
     if case.klass != "INCOMPLETE":
         yield from (
             _unmeasured(line) for line in case.candidate.results if line.status in ("SKIPPED", "ERROR")

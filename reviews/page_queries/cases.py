@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from evaluations.case_filter import CaseFilter
 from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.wording import overridden_told
 from evaluations.holdouts import seen
 from evaluations.models import (
     Case,
@@ -171,6 +172,13 @@ class PairPage:
     def reason(self) -> str:
         """Why the case is in its class."""
         return reason_of(self.pair, self.comparison) or "It has not been compared yet."
+
+    @property
+    def overridden(self) -> str:
+        """How many results count as something else than what was measured, in words; empty if none does."""
+        results = [result for side in self.sides.values() for result in side.results]
+        number = sum(result.status != result.effective_status for result in results)
+        return overridden_told(number) if number else ""
 
     @property
     def model_kinds(self) -> list[str]:

@@ -9,6 +9,11 @@ import pytest
 from django.test import Client
 
 from evaluations.models import Comparison, ExpectationResult, PairedCase
+from evaluations.reporting.json_format import report_object
+from evaluations.reporting.junit_format import render_junit
+from evaluations.reporting.markdown_format import render_markdown
+from evaluations.reporting.report import load_report
+from evaluations.reporting.text_format import render_text
 from tests.models import factories
 from tests.pages.conftest import compared_pair, concluded, shop
 
@@ -181,6 +186,42 @@ def test_calls_of_a_side_that_was_not_measured_are_unknown_and_not_0(viewer: Cli
     assert re.search(r"calls 5 -> \? +retries 5 -> \?", text)
     junit = viewer.get(f"/comparisons/{comparison.pk}/report.xml").content.decode()
     assert "candidate: ERRORED, ? tool calls, ? retries" in junit
+
+
+def test_a_case_that_passes_because_a_person_said_so_says_so(viewer: Client) -> None:
+    comparison = concluded("UNCHANGED", "UNCHANGED")
+    overridden = comparison.pairs.get(scenario_name="scenario-1")
+    candidate = overridden.cases.get(run__side="CANDIDATE")
+    factories.result(candidate, "kind", status="FAIL", effective_status="PASS", reason="was rude")
+
+    tag = '<span class="tag tag--warn">1 overridden<span class="visually-hidden"> by a person</span></span>'
+    html = page(viewer, comparison)
+    assert html.count(tag) == 1
+    assert html.index("data-nav-item>scenario-1<") < html.index(tag)
+    case_page = viewer.get(f"/comparisons/{comparison.pk}/cases/scenario-1/").content.decode()
+    told = "nothing fails on either side; 1 result overridden by a person"
+    assert f"<dt>Why</dt><dd>{told}</dd>" in case_page
+
+    report = load_report(comparison.pk)
+    assert [case["reason"] for case in report_object(report)["cases"]] == [
+        "nothing fails on either side",
+        told,
+    ]
+    text = render_text(report)
+    assert "overridden by a person: candidate kind: measured FAIL, counts as PASS" in text
+    junit = render_junit(report)
+    assert f"UNCHANGED (high): {told}" in junit
+    assert "PASS kind [measured FAIL, overridden by a person]: was rude" in junit
+    assert "\n1 result overridden by a person.\n" in render_markdown(report)
+    for plain in (text, junit):
+        assert plain.count("overridden by a person: candidate") + plain.count("; 1 result") == 1
+
+
+def test_a_confirmed_result_is_not_an_overridden_one(viewer: Client) -> None:
+    comparison = concluded("NEW_CRITICAL_FAILURE")
+
+    assert "overridden" not in page(viewer, comparison)
+    assert "overridden" not in render_text(load_report(comparison.pk))
 
 
 def test_an_overridden_check_is_no_longer_told_as_failing(viewer: Client) -> None:
