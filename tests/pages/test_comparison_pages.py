@@ -217,7 +217,7 @@ def test_a_case_that_passes_because_a_person_said_so_says_so(viewer: Client) -> 
         assert plain.count("overridden by a person: candidate") + plain.count("; 1 result") == 1
 
 
-def test_a_confirmed_result_is_not_an_overridden_one(viewer: Client) -> None:
+def test_a_failure_that_stands_as_measured_is_not_called_overridden(viewer: Client) -> None:
     comparison = concluded("NEW_CRITICAL_FAILURE")
 
     assert "overridden" not in page(viewer, comparison)
