@@ -68,3 +68,8 @@ def call_text(tool: str, arguments: Any, redact: Callable[[Any], Any] | None = N
 
 def _argument(value: Any) -> str:
     return "null" if value is None else text_form(value)
+
+
+def overridden_told(number: int) -> str:
+    """`2 results overridden by a person`: they count as something else than what was measured."""
+    return f"{number} result{'' if number == 1 else 's'} overridden by a person"

@@ -7,13 +7,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Case as SqlCase
-from django.db.models import Count, F, IntegerField, Q, QuerySet, Value, When, Window
-from django.db.models.functions import Left, Length, RowNumber
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+    Window,
+)
+from django.db.models.functions import Coalesce, Left, Length, RowNumber
 from django.http import QueryDict
 
 from agenttwin_site.paging import Page, keyset_page
 from evaluations.case_filter import CaseFilter
-from evaluations.models import Case, CaseState, Comparison, ExpectationResult, PairedCase, Side
+from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.models import (
+    Case,
+    CaseState,
+    Comparison,
+    ExpectationResult,
+    PairedCase,
+    ResultStatus,
+    Side,
+)
 from evaluations.page_queries.counts import ClassCounts, class_counts, class_of, is_open, never_compared
 from evaluations.page_queries.selection import WORST_FIRST, case_path, cases_of, cases_of_any_class
 from evaluations.services.pairing import NOT_COMPARABLE
@@ -25,17 +46,35 @@ DIVERGENCE_CHARACTERS = 4000
 _CALL_CHARACTERS = 120
 # The check to tell is chosen from so many of each case's failing ones.
 _CANDIDATES = 8
+# Of cases that have ended: a run that broke skips every check.
+_MEASURED = Q(error_reason="") | Exists(
+    ExpectationResult.objects.filter(case=OuterRef("pk"))
+    .exclude(type=AGENT_RUN)
+    .exclude(status=ResultStatus.SKIPPED)
+)
+# How many results of a case count as something else than what was measured.
+_OVERRIDDEN = (
+    ExpectationResult.objects.filter(case=OuterRef("pk"))
+    .exclude(status=F("effective_status"))
+    .order_by()
+    .values("case")
+    .annotate(number=Count("*"))
+    .values("number")
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SideRow:
-    """One side of a row of the list; numbers are None until the case has ended."""
+    """One side of a row of the list; numbers are None until the case has ended, and where nothing of it could
+    be judged: what a run that broke had done by then is no measurement.
+    """
 
     verdict: str | None
     tool_calls: int | None
     retries: int | None
     contradiction: bool = False
     error_reason: str = ""
+    overridden: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +109,11 @@ class CaseRow:
     more_failing: int = 0
     divergence: Divergence | None = None
     has_long_divergence: bool = False
+
+    @property
+    def overridden(self) -> int:
+        """Results of both sides that count as something else than what was measured: a person said so."""
+        return self.baseline.overridden + self.candidate.overridden
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +165,23 @@ def for_list(cases: QuerySet[PairedCase]) -> QuerySet[PairedCase]:
 
 
 def _sides_of(pairs: Sequence[PairedCase]) -> dict[tuple[int, str], SideRow]:
-    rows = Case.objects.filter(pair__in=[pair.pk for pair in pairs]).order_by()
-    columns = ("state", "effective_verdict", "tool_call_count", "retry_count", "contradiction")
+    rows = (
+        Case.objects.filter(pair__in=[pair.pk for pair in pairs])
+        .order_by()
+        .annotate(measured=_MEASURED, overridden=Coalesce(Subquery(_OVERRIDDEN), 0))
+    )
+    columns = (
+        "state", "measured", "overridden", "effective_verdict", "tool_call_count", "retry_count",
+        "contradiction",
+    )  # fmt: skip
     found = {}
-    for pair_id, side, error, state, *measured in rows.values_list(
+    for pair_id, side, error, state, is_measured, overridden, *figures in rows.values_list(
         "pair_id", "run__side", Left("error_reason", REASON_CHARACTERS), *columns
     ):
-        verdict, calls, retries, contradiction = measured
-        if state != CaseState.FINISHED:
+        verdict, calls, retries, contradiction = figures
+        if state != CaseState.FINISHED or not is_measured:
             calls = retries = None
-        found[pair_id, side] = SideRow(verdict, calls, retries, contradiction, _cut(error, 220))
+        found[pair_id, side] = SideRow(verdict, calls, retries, contradiction, _cut(error, 220), overridden)
     return found
 
 

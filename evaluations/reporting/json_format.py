@@ -50,7 +50,7 @@ def _case(case: CaseReport, with_trial: bool) -> dict[str, Any]:
         **({"trial": case.trial} if with_trial else {}),
         "severity": case.severity,
         "class": case.klass,
-        "reason": case.reason,
+        "reason": case.why,
         "first_divergence": case.first_divergence,
         "baseline": None if case.baseline is None else _side(case.baseline),
         "candidate": _side(case.candidate),

@@ -54,7 +54,7 @@ def _add_case(suite: ET.Element, case: CaseReport, report: ComparisonReport) -> 
     details = writable("\n".join(_details(case)))
     if case.klass in _FAILURES or case.klass == "INCOMPLETE":
         kind = "error" if case.klass == "INCOMPLETE" else "failure"
-        problem = ET.SubElement(element, kind, {"type": case.klass, "message": writable(case.reason)})
+        problem = ET.SubElement(element, kind, {"type": case.klass, "message": writable(case.why)})
         problem.text = details
     else:
         ET.SubElement(element, "system-out").text = details
@@ -63,15 +63,17 @@ def _add_case(suite: ET.Element, case: CaseReport, report: ComparisonReport) -> 
 def _details(case: CaseReport) -> list[str]:
     if case.is_hidden:
         return [case.reason]
-    lines = [f"{case.klass} ({case.severity}): {case.reason}"]
+    lines = [f"{case.klass} ({case.severity}): {case.why}"]
     for name, side in case.sides:
         lines.append(
-            f"{name}: {side.verdict or 'unfinished'}, {side.tool_calls} tool calls, {side.retries} retries"
+            f"{name}: {side.verdict or 'unfinished'}, "
+            f"{side.told(side.tool_calls)} tool calls, {side.told(side.retries)} retries"
         )
         lines += [
-            f"  {line.status} {line.id}{f' {line.label}' if line.label else ''}{_judged(line)}: {line.reason}"
+            f"  {line.status} {line.id}{f' {line.label}' if line.label else ''}{_judged(line)}"
+            f"{_overridden(line)}: {line.reason}"
             for line in side.results
-            if line.status != "PASS"
+            if line.status != "PASS" or line.is_overridden
         ]
     if case.first_divergence is not None:
         lines.append(case.first_divergence["summary"])
@@ -82,6 +84,10 @@ def _details(case: CaseReport) -> list[str]:
 
 def _judged(line: ResultLine) -> str:
     return "" if line.judge is None else f" [judged by {line.judge.told}]"
+
+
+def _overridden(line: ResultLine) -> str:
+    return f" [measured {line.measured}, overridden by a person]" if line.is_overridden else ""
 
 
 def writable(value: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from evaluations.grading.wording import overridden_told
 from evaluations.reporting.judge_lines import judge_lines
 from evaluations.reporting.report import BLOCKING, CLASSES, CaseReport, ComparisonReport
 from evaluations.reporting.trial_figures import figures_lines
@@ -57,6 +58,10 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
     if len(told) > MOST_TOLD:
         yield ""
         yield f"{len(told) - MOST_TOLD} more cases are not listed."
+    # Those of cases that are unchanged now are in no row.
+    if number := sum(case.overridden for case in report.cases):
+        yield ""
+        yield f"{overridden_told(number)}."
     if report.statistics is not None:
         yield ""
         yield "```"
@@ -75,7 +80,7 @@ def _lines(report: ComparisonReport) -> Iterator[str]:
 def _row(case: CaseReport, with_trials: bool) -> str:
     klass = _TITLES[case.klass]
     shown = f"**{klass}**" if case.klass in BLOCKING else klass
-    why = [case.reason]
+    why = [case.why]
     if case.first_divergence is not None:
         why.append(case.first_divergence["summary"])
     cells = (escaped(case.title(with_trials)), case.severity, shown, escaped(" ".join(why)))

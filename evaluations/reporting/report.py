@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluations.grading.expectations.judged import SEMANTIC
+from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.wording import overridden_told
 from evaluations.judges.interface import JudgeIdentity
 from evaluations.models import (
     Case,
@@ -43,8 +45,14 @@ class ResultLine:
     status: str
     label: str | None
     reason: str
+    measured: str
     # Who judged it, of an expectation for a judge.
     judge: JudgeIdentity | None = None
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether a person decided that it counts as something else than what was measured."""
+        return self.status != self.measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,16 @@ class SideReport:
     retries: int
     results: tuple[ResultLine, ...]
     final_state_digest: str | None
+    # False where it has not ended, or broke before anything could be judged: its figures say nothing then.
+    is_measured: bool = True
+
+    def told(self, figure: int) -> str:
+        """One of its figures for a reader; unknown is never 0."""
+        return str(figure) if self.is_measured else "?"
+
+    @property
+    def overridden(self) -> list[ResultLine]:
+        return [line for line in self.results if line.is_overridden]
 
     def result(self, result_id: str) -> ResultLine | None:
         return next((line for line in self.results if line.id == result_id), None)
@@ -83,6 +101,16 @@ class CaseReport:
 
     def title(self, with_trials: bool) -> str:
         return f"{self.scenario} (trial {self.trial})" if with_trials else self.scenario
+
+    @property
+    def overridden(self) -> int:
+        """Results of both sides that a person made count as something else than what was measured."""
+        return sum(len(side.overridden) for _, side in self.sides)
+
+    @property
+    def why(self) -> str:
+        """The reason, and that people had a part in it."""
+        return f"{self.reason}; {overridden_told(self.overridden)}" if self.overridden else self.reason
 
     @property
     def sides(self) -> list[tuple[str, SideReport]]:
@@ -219,16 +247,31 @@ def _sides(cases: Any) -> dict[tuple[int, int], SideReport]:
         "tool_call_count",
         "retry_count",
         "final_state_digest",
+        "error_reason",
     )
     results = _results(ExpectationResult.objects.filter(case__in=cases.values("pk")))
-    return {
-        (pair_id, run_id): SideReport(verdict, tool_calls, retries, tuple(results[pk]), final_digest or None)
-        for pk, pair_id, run_id, verdict, tool_calls, retries, final_digest in cases.values_list(*fields)
-    }
+    found = {}
+    for pk, pair_id, run_id, verdict, tool_calls, retries, final_digest, error in cases.values_list(*fields):
+        lines = tuple(results[pk])
+        was_judged = any(line.type != AGENT_RUN and line.status != "SKIPPED" for line in lines)
+        measured = verdict is not None and (not error or was_judged)
+        found[pair_id, run_id] = SideReport(
+            verdict, tool_calls, retries, lines, final_digest or None, measured
+        )
+    return found
 
 
 def _results(rows: Any) -> defaultdict[int, list[ResultLine]]:
-    fields = ("case_id", "expectation_id", "type", "critical", "effective_status", "label", "reason")
+    fields = (
+        "case_id",
+        "expectation_id",
+        "type",
+        "critical",
+        "effective_status",
+        "label",
+        "reason",
+        "status",
+    )
     found: defaultdict[int, list[ResultLine]] = defaultdict(list)
     values: Iterable[Any] = rows.order_by("case_id", "position").values_list(*fields)
     for case_id, *line in values:

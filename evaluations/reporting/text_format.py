@@ -53,8 +53,8 @@ def _head(report: ComparisonReport) -> Iterator[str]:
 
 def _headline(case: CaseReport, with_trials: bool, width: int) -> str:
     sides = [side for _, side in case.sides]
-    calls = " -> ".join(str(side.tool_calls) for side in sides)
-    retries = " -> ".join(str(side.retries) for side in sides)
+    calls = " -> ".join(side.told(side.tool_calls) for side in sides)
+    retries = " -> ".join(side.told(side.retries) for side in sides)
     verdicts = " -> ".join(_verdict(side.verdict) for side in sides)
     title = case.title(with_trials)
     klass = case.klass.replace("_", " ")
@@ -71,6 +71,10 @@ def _verdict(verdict: str | None) -> str:
 def _details(case: CaseReport) -> Iterator[str]:
     if case.is_hidden:
         return
+    for name, side in case.sides:
+        for one in side.overridden:
+            counts = f"measured {one.measured}, counts as {one.status}"
+            yield f"overridden by a person: {name} {one.id}: {counts}"
     if case.klass != "INCOMPLETE":
         yield from (
             _unmeasured(line) for line in case.candidate.results if line.status in ("SKIPPED", "ERROR")

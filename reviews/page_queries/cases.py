@@ -10,6 +10,8 @@ from typing import Any
 from django.urls import reverse
 
 from evaluations.case_filter import CaseFilter
+from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.wording import overridden_told
 from evaluations.holdouts import seen
 from evaluations.models import (
     Case,
@@ -18,6 +20,7 @@ from evaluations.models import (
     ComparisonState,
     ExpectationResult,
     PairedCase,
+    ResultStatus,
     Side,
 )
 from evaluations.page_queries import class_of, reason_of
@@ -110,6 +113,14 @@ class SideOfCase:
         return self.has_ended and self.case is not None and self.case.used_seed is not None
 
     @property
+    def is_measured(self) -> bool:
+        """Whether its figures say something: it ended, and not as one of which nothing could be judged."""
+        if not self.has_ended or self.case is None:
+            return False
+        checks = [result.status for result in self.results if result.type != AGENT_RUN]
+        return not self.case.error_reason or any(status != ResultStatus.SKIPPED for status in checks)
+
+    @property
     def answer(self) -> dict[str, Any]:
         found = self.case.answer if self.case is not None else None
         return found if isinstance(found, dict) else {}
@@ -161,6 +172,13 @@ class PairPage:
     def reason(self) -> str:
         """Why the case is in its class."""
         return reason_of(self.pair, self.comparison) or "It has not been compared yet."
+
+    @property
+    def overridden(self) -> str:
+        """How many results count as something else than what was measured, in words; empty if none does."""
+        results = [result for side in self.sides.values() for result in side.results]
+        number = sum(result.status != result.effective_status for result in results)
+        return overridden_told(number) if number else ""
 
     @property
     def model_kinds(self) -> list[str]:

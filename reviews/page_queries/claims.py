@@ -133,8 +133,14 @@ _METRIC_NAMES = {
 
 
 def metrics_of(page: PairPage) -> tuple[list[Metric], list[str]]:
-    """The figures that at least one side has, and the names of those nobody reported."""
-    stored = {name: side.case.metrics if side.case is not None else {} for name, side in page.sides.items()}
+    """The figures that at least one side has, and the names of those nobody reported.
+
+    A side that was not measured has none: fewer calls of a run that broke are no better than the other's.
+    """
+    stored = {
+        name: side.case.metrics if side.case is not None and side.is_measured else {}
+        for name, side in page.sides.items()
+    }
     compared = compare_metrics(stored.get(Side.BASELINE) or {}, stored[Side.CANDIDATE] or {})
     known, missing = [], []
     for key, found in compared.items():

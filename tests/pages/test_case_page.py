@@ -589,6 +589,36 @@ def test_metrics_stand_beside_the_verdict_with_a_word_each(viewer: Client) -> No
     assert "latency, ms" in text.split("Not reported:")[1]
 
 
+@pytest.mark.parametrize("broken", ["CANDIDATE", "BASELINE"])
+def test_a_side_that_was_not_measured_is_not_better_for_having_done_nothing(
+    viewer: Client, broken: str
+) -> None:
+    pair = new_pair(versions(), "broken")
+    figures = {"tool_calls": 0, "retries": 0, "steps": 0, "policy_violations": 0}
+    for side in ("BASELINE", "CANDIDATE"):
+        if side == broken:
+            case = side_of(pair, side, verdict="ERRORED", error_reason="unreachable", metrics=figures)
+            graded(case, "once", "SKIPPED")
+            graded(case, "agentRun", "ERROR", type="agentRun")
+        else:
+            graded(side_of(pair, side, metrics={**figures, "tool_calls": 1}), "once", "PASS")
+    html = shown(viewer, page_of(concluded(pair)))
+    text = text_of(html[html.index('id="case-metrics"') : html.index('id="case-history"')])
+
+    assert f"tool calls {'1 –' if broken == 'CANDIDATE' else '– 1'} not comparable" in text
+    assert not re.search(r"[0-9–] (better|worse|same)", text)
+
+
+def test_figures_of_a_judged_side_count_though_one_check_could_not_be_evaluated(viewer: Client) -> None:
+    pair = new_pair(versions(), "measured")
+    graded(side_of(pair, "BASELINE", metrics={"tool_calls": 5}), "once", "PASS")
+    case = side_of(pair, "CANDIDATE", verdict="ERRORED", error_reason="polite: no", metrics={"tool_calls": 4})
+    graded(case, "once", "PASS")
+    graded(case, "polite", "ERROR", type="semantic")
+
+    assert "tool calls 5 4 better" in text_of(shown(viewer, page_of(concluded(pair))))
+
+
 def test_the_history_shows_the_scenario_in_other_comparisons(viewer: Client) -> None:
     first = double_refund(versions("1.0.0", "1.1.0"))
     second = double_refund(versions())

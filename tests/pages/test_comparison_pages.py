@@ -9,6 +9,11 @@ import pytest
 from django.test import Client
 
 from evaluations.models import Comparison, ExpectationResult, PairedCase
+from evaluations.reporting.json_format import report_object
+from evaluations.reporting.junit_format import render_junit
+from evaluations.reporting.markdown_format import render_markdown
+from evaluations.reporting.report import load_report
+from evaluations.reporting.text_format import render_text
 from tests.models import factories
 from tests.pages.conftest import compared_pair, concluded, shop
 
@@ -158,6 +163,65 @@ def test_a_case_that_waits_has_not_been_compared_yet(viewer: Client) -> None:
     assert "waits until both sides have ended" in page(viewer, running)
     case_page = viewer.get(f"/comparisons/{running.pk}/cases/scenario-0/").content.decode()
     assert "<dd>It has not been compared yet.</dd>" in case_page
+
+
+def test_calls_of_a_side_that_was_not_measured_are_unknown_and_not_0(viewer: Client) -> None:
+    comparison = concluded()
+    pair = factories.pair(comparison, classification="INCOMPLETE", class_rank=2, reason="did not finish")
+    ended = {"state": "FINISHED", "finished_at": comparison.created_at}
+    for side, verdict, status, calls, error in (
+        ("BASELINE", "PASSED", "PASS", 5, ""),
+        ("CANDIDATE", "ERRORED", "SKIPPED", 0, "unreachable"),
+    ):
+        figures = {"tool_call_count": calls, "retry_count": calls, "error_reason": error}
+        case = factories.case(pair, side, verdict=verdict, effective_verdict=verdict, **ended, **figures)
+        factories.result(case, "once", status=status, effective_status=status)
+    factories.result(case, "agentRun", type="agentRun", status="ERROR", effective_status="ERROR")
+
+    html = page(viewer, comparison)
+
+    assert re.search(r'data-label="calls">5.*–</td>', html)
+    assert re.search(r'data-label="retries">5.*–</td>', html)
+    text = viewer.get(f"/comparisons/{comparison.pk}/report.txt").content.decode()
+    assert re.search(r"calls 5 -> \? +retries 5 -> \?", text)
+    junit = viewer.get(f"/comparisons/{comparison.pk}/report.xml").content.decode()
+    assert "candidate: ERRORED, ? tool calls, ? retries" in junit
+
+
+def test_a_case_that_passes_because_a_person_said_so_says_so(viewer: Client) -> None:
+    comparison = concluded("UNCHANGED", "UNCHANGED")
+    overridden = comparison.pairs.get(scenario_name="scenario-1")
+    candidate = overridden.cases.get(run__side="CANDIDATE")
+    factories.result(candidate, "kind", status="FAIL", effective_status="PASS", reason="was rude")
+
+    tag = '<span class="tag tag--warn">1 overridden<span class="visually-hidden"> by a person</span></span>'
+    html = page(viewer, comparison)
+    assert html.count(tag) == 1
+    assert html.index("data-nav-item>scenario-1<") < html.index(tag)
+    case_page = viewer.get(f"/comparisons/{comparison.pk}/cases/scenario-1/").content.decode()
+    told = "nothing fails on either side; 1 result overridden by a person"
+    assert f"<dt>Why</dt><dd>{told}</dd>" in case_page
+
+    report = load_report(comparison.pk)
+    assert [case["reason"] for case in report_object(report)["cases"]] == [
+        "nothing fails on either side",
+        told,
+    ]
+    text = render_text(report)
+    assert "overridden by a person: candidate kind: measured FAIL, counts as PASS" in text
+    junit = render_junit(report)
+    assert f"UNCHANGED (high): {told}" in junit
+    assert "PASS kind [measured FAIL, overridden by a person]: was rude" in junit
+    assert "\n1 result overridden by a person.\n" in render_markdown(report)
+    for plain in (text, junit):
+        assert plain.count("overridden by a person: candidate") + plain.count("; 1 result") == 1
+
+
+def test_a_failure_that_stands_as_measured_is_not_called_overridden(viewer: Client) -> None:
+    comparison = concluded("NEW_CRITICAL_FAILURE")
+
+    assert "overridden" not in page(viewer, comparison)
+    assert "overridden" not in render_text(load_report(comparison.pk))
 
 
 def test_an_overridden_check_is_no_longer_told_as_failing(viewer: Client) -> None:
