@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.template.defaultfilters import stringfilter
+
+from twins.engine.visible import visible
 
 register = template.Library()
+# `{{ text|visible }}`: hidden characters are written out, so that they cannot reorder what is read.
+register.filter("visible", stringfilter(visible))
 
 SHORT_CHARACTERS = 120
 BLOCK_CHARACTERS = 600
@@ -64,8 +69,8 @@ def folded(value: Any) -> Folded:
 
 @register.filter
 def json_text(value: Any) -> str:
-    """`{{ value|json_text }}`: JSON on as few lines as it reads well on."""
-    return value_text(value)
+    """`{{ value|json_text }}`: JSON on as few lines as it reads well on, hidden characters written out."""
+    return visible(value_text(value))
 
 
 @register.filter

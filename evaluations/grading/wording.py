@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from twins.engine.values import compact_json, text_form
+from twins.engine.visible import visible
 
 MAX_VALUE = 80
 MAX_CALL = 300
@@ -19,9 +20,14 @@ MAX_CALL = 300
 _UNCLEAN = re.compile("[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 
 
-def clean(text: str) -> str:
-    """`text` on one line, without anything a database or a terminal chokes on."""
+def storable(text: str) -> str:
+    """`text` on one line, without anything a database or a terminal chokes on: a path stays a path."""
     return _UNCLEAN.sub(" ", text) if _UNCLEAN.search(text) else text
+
+
+def clean(text: str) -> str:
+    """`text` as `storable`, with hidden characters written out (`\\u202e`): for what a person reads."""
+    return visible(storable(text))
 
 
 def cut(text: str, limit: int) -> str:
@@ -31,7 +37,7 @@ def cut(text: str, limit: int) -> str:
 
 def shown(value: Any, limit: int = MAX_VALUE) -> str:
     """A JSON value in a sentence: compact JSON, texts in quotes."""
-    return cut(compact_json(value), limit)
+    return cut(visible(compact_json(value)), limit)
 
 
 def plural(number: int, noun: str) -> str:

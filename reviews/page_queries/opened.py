@@ -26,6 +26,7 @@ from reviews.presenting.bounded import (
 )
 from reviews.presenting.calls import FaultFacts, fault_facts, search_notes, violation_words
 from twins.engine.values import MISSING, json_equal
+from twins.engine.visible import visible
 
 CHANGES_SHOWN = 50
 
@@ -220,7 +221,7 @@ def _plain_content(text: str) -> Content:
 def _change_line(change: Mapping[str, Any], known: set[str] | None) -> ChangeLine:
     return ChangeLine(
         op=str(change.get("op", "")),
-        path=str(change.get("path", "")),
+        path=visible(str(change.get("path", ""))),
         before=one_line(change.get("before", MISSING)),
         after=one_line(change.get("after", MISSING)),
         differs=known is not None and json.dumps(change, sort_keys=True) not in known,

@@ -13,6 +13,7 @@ from typing import Any
 
 from twins.engine.paths import format_path
 from twins.engine.values import MISSING, compact_json, json_equal
+from twins.engine.visible import visible
 
 SHOWN_CHARACTERS = 50_000
 LEAVES = 40
@@ -22,7 +23,10 @@ LINE_CHARACTERS = 110
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The beginning of a text. `characters` counts the whole of it, None where nobody counted."""
+    """The beginning of a text, as it is: a page writes it with `|visible`.
+
+    `characters` counts the whole of it, None where nobody counted.
+    """
 
     text: str
     is_cut: bool = False
@@ -78,7 +82,7 @@ def one_line(value: Any, limit: int = LINE_CHARACTERS) -> str:
         return "not there"
     if isinstance(value, Mapping | list) and len(value) > limit:
         return f"{'an object' if isinstance(value, Mapping) else 'a list'} of {len(value)}"
-    text = compact_json(value)
+    text = visible(compact_json(value))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
@@ -102,10 +106,11 @@ def compared_leaves(value: Any, other: Any = MISSING) -> list[Leaf] | None:
     if own is None or theirs is None:
         return None
     known = dict(theirs)
-    return [
-        Leaf(path, _leaf_text(leaf), other is not MISSING and not json_equal(known.get(path, MISSING), leaf))
-        for path, leaf in own
-    ]
+
+    def differs(path: str, leaf: Any) -> bool:
+        return other is not MISSING and not json_equal(known.get(path, MISSING), leaf)
+
+    return [Leaf(visible(path), _leaf_text(leaf), differs(path, leaf)) for path, leaf in own]
 
 
 def _walk(value: Any) -> Iterator[tuple[str, Any]]:
@@ -122,5 +127,5 @@ def _walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _leaf_text(value: Any) -> str:
-    text = value if isinstance(value, str) else compact_json(value)
+    text = visible(value if isinstance(value, str) else compact_json(value))
     return text if len(text) <= LEAF_CHARACTERS else f"{text[: LEAF_CHARACTERS - 1]}…"

@@ -677,6 +677,44 @@ def test_markup_from_anybody_is_shown_and_never_executed(reviewer: Client) -> No
     assert "javascript:" not in html
 
 
+def test_characters_that_reorder_a_line_are_written_out_wherever_a_stranger_put_them(
+    reviewer: Client,
+) -> None:
+    """U+202E shows what follows it backwards: an amount or an order would read as another one."""
+    evil = "abc\u202e\u2066\u200bxyz"
+    pair = new_pair(versions(), "backwards")
+    for name in ("BASELINE", "CANDIDATE"):
+        case = side_of(pair, name, claims=[evil], output=f"{name} {evil}")
+        factories.tool_call(
+            case, 1, tool="refund_payment", arguments={"amount": 40, "order_id": f"{name[0]}-1\u202e"},
+            response={"result": {evil: evil}}, effect_key=evil, error_code=evil,
+            changes=[{"op": "changed", "path": f"orders.{evil}", "before": evil, "after": [evil]}],
+        )  # fmt: skip
+        graded(case, "check", "FAIL", reason=evil, evidence={"calls": [1], "paths": [evil]})
+    pair = concluded(pair)
+    services.flag_case(pair_id=pair.pk, note=f"Look at this: {evil}", actor=account("bob"))
+    services.override_result(
+        result_id=result_of(pair, "check").pk,
+        decision="FAIL",
+        note=f"I saw this: {evil}",
+        seen_review_id=0,
+        actor=account("ann"),
+    )
+
+    for path in (
+        with_query(pair, "step=1"),
+        with_query(pair, f"step=1&override={result_of(pair, 'check').pk}"),
+        "/queue/",
+        "/audit/",
+        f"/comparisons/{pair.comparison_id}/",
+        "/reviews/mine/",
+    ):
+        assert not re.findall("[\u202a-\u202e\u2066-\u2069\u200b]", shown(reviewer, path)), path
+
+    html = shown(reviewer, with_query(pair, "step=1"))
+    assert "(amount=40, order_id=C-1\\u202e)" in html, "the closing bracket stays behind what it closes"
+
+
 def test_huge_values_are_cut_with_a_way_to_the_whole(viewer: Client) -> None:
     pair = new_pair(versions(), "huge")
     five_megabytes = "y" * 5_000_000

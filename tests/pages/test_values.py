@@ -53,3 +53,11 @@ def test_values_read_as_json_and_texts_as_they_are(value: Any, text: str) -> Non
 @pytest.mark.parametrize(("number", "text"), [(0, "0"), (1234567, "1,234,567"), (None, ""), ("", "")])
 def test_numbers_are_grouped(number: Any, text: str) -> None:
     assert grouped(number) == text
+
+
+@pytest.mark.parametrize("value", ["ORD-1\u202e", {"id": "ORD-1\u202e"}, ["\u202e" * 500]])
+def test_characters_that_reorder_a_line_are_written_out(value: Any) -> None:
+    html = shown(value)
+
+    assert "\u202e" not in html
+    assert "\\u202e" in html

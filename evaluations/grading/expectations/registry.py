@@ -16,7 +16,7 @@ from typing import Any
 from evaluations.grading.evidence import Evidence
 from evaluations.grading.parameters import read_parameters
 from evaluations.grading.results import FAIL, Finding, Result, not_evaluated
-from evaluations.grading.wording import clean, cut
+from evaluations.grading.wording import clean, cut, storable
 
 MAX_REASON = 600
 MAX_CALLS = 100
@@ -142,7 +142,7 @@ def result_of(item: CompiledExpectation, finding: Finding, redact: Redact) -> Re
 def _bounded(finding: Finding, redact: Redact) -> dict[str, Any]:
     evidence: dict[str, Any] = {
         "calls": list(finding.calls[:MAX_CALLS]),
-        "paths": [cut(clean(redact(path)), MAX_PATH) for path in finding.paths[:MAX_PATHS]],
+        "paths": [cut(storable(redact(path)), MAX_PATH) for path in finding.paths[:MAX_PATHS]],
     }
     if finding.more:
         evidence.update(_shortened(redact(dict(finding.more))))
@@ -156,4 +156,4 @@ def _shortened(more: Mapping[str, Any]) -> dict[str, Any]:
 def _short(value: Any) -> Any:
     if isinstance(value, list):
         return [_short(item) for item in value]
-    return cut(clean(value), MAX_PATH) if isinstance(value, str) else value
+    return cut(storable(value), MAX_PATH) if isinstance(value, str) else value
