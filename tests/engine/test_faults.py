@@ -413,11 +413,20 @@ def test_a_stale_read_runs_on_the_initial_state_whole():
     assert sorted(case.root["orders"]) == ["b", "c"]  # and the state is not set back
 
 
-def test_a_stale_answer_that_cannot_be_rendered_leaves_no_effect():
-    tools = {"make": mutate({"op": "set", "path": "made", "value": 1}, response={"made": "{state.made}"})}
-    case = Case(tools, faults=[fault("stale_response")])
-    assert case.call("make").body["error"]["code"] == "TWIN_TEMPLATE_ERROR"
-    assert case.root == {}
+@pytest.mark.parametrize("receipt", ["{state.order.receipt}", "{value.receipt}"])
+def test_a_stale_write_stands_where_its_answer_needs_what_only_the_write_creates(receipt):
+    effect = {"op": "set", "path": "order.receipt", "value": "R1"}
+    make = mutate(effect, path="order", response={"receipt": receipt})
+    tools = {"make": {**make, "idempotency": {"argument": "key"}}}
+    case = Case(tools, {"order": {}}, faults=[fault("stale_response")])
+
+    reply = case.call("make", {"key": "k"})
+
+    assert (reply.status, reply.body["error"]["code"]) == (500, "TWIN_TEMPLATE_ERROR")
+    assert case.root == {"order": {"receipt": "R1"}}
+    assert case.record.mutated
+    assert case.record.changes == ({"op": "added", "path": "order.receipt", "after": "R1"},)
+    assert case.call("make", {"key": "k"}).body == {"result": {"receipt": "R1"}}
 
 
 def test_inconsistent_state_applies_the_first_effect_even_if_the_second_never_could():

@@ -112,11 +112,18 @@ class _Injection:
         return error(sees.status, sees.code, message, headers)
 
     def _stale(self, done: Attempt) -> Answer:
-        """A write that succeeded answers from the state before it; a read has run on the initial state."""
+        """A write that succeeded answers from the state before it; a read has run on the initial state.
+
+        The write stands also where its answer needs what only the write creates: a replica that lags behind
+        does not undo what was done, it only fails to tell of it.
+        """
         if not done.mutated:
             return done.answer
         before = self.call.scope(self.spec, self.state.root)
-        return self.tool.handler.answer(before) or done.answer
+        try:
+            return self.tool.handler.answer(before) or done.answer
+        except TemplateError as problem:
+            return template_error(problem)
 
     def _rendered(self, template: Template | None, done: Attempt | None) -> Any:
         """A body or message of the rule. `{result}` is what the tool answered, or would have answered."""
