@@ -1,15 +1,19 @@
 """JSON Schema 2020-12, compiled once (FORMATS 2): patterns run in RE2, references stay inside.
 
-`jsonschema` does the validating. What is ours: the four keywords that search with a pattern, the check
-of a schema when it is compiled, and the wording of problems, which never repeats a caller's values.
+`jsonschema` does the validating. What is ours: the keywords that search with a pattern, those whose work in
+the library is out of proportion to the value, the check of a schema when it is compiled, and the wording of
+problems, which never repeats a caller's values.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
+from jsonschema._utils import find_evaluated_item_indexes_by_schema
 from jsonschema.exceptions import SchemaError as JsonSchemaError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -18,7 +22,8 @@ from referencing.jsonschema import DRAFT202012
 from .acceptance import Accepts, quick_acceptance
 from .paths import format_path
 from .patterns import PatternError, compile_pattern
-from .values import describe, kind_of
+from .schema_values import all_differ, is_multiple, same, with_options
+from .values import describe, is_number, kind_of
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -36,6 +41,9 @@ _SINGLES: Final = (
     "then",
     "else",
 )
+MAX_IN_PLACE: Final = 10_000
+"""Schemas that judge one value. A choice of a thousand forms, each with a common part, has some thousands."""
+
 # Keywords whose subschemas judge the same value: a circle of them would never end.
 _IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _IN_PLACE_SINGLES: Final = ("not", "if", "then", "else")
@@ -62,10 +70,14 @@ class Schema:
         """
         if self._accepts is not None and self._accepts(value):
             return []
+        _judged.by_key = {}
+        said: dict[tuple[str, int], str] = {}
         try:
-            found = {_sentence(error) for error in self._validator.iter_errors(value)}
+            found = {_sentence(error, said) for error in self._validator.iter_errors(value)}
         except RecursionError:
             return ["the value is nested too deeply for its schema"]
+        finally:
+            del _judged.by_key
         return sorted(found)[:limit]
 
 
@@ -73,7 +85,7 @@ def compile_schema(schema: Any) -> Schema:
     """The schema of a JSON value (an object or a boolean).
 
     SchemaError for what the metaschema refuses, another dialect, a pattern that RE2 refuses, a reference
-    that leaves the schema or leads nowhere, or a schema that contains itself without end.
+    that leaves the schema or leads nowhere, or a schema that contains itself without end or nearly so.
     """
     try:
         _check_against_metaschema(schema)
@@ -82,7 +94,8 @@ def compile_schema(schema: Any) -> Schema:
         _check_circles(schema, registry)
     except RecursionError:
         raise SchemaError("the schema is nested too deeply") from None
-    return Schema(_Validator(schema, registry=registry, format_checker=None), quick_acceptance(schema))
+    prepared = with_options(schema)
+    return Schema(_Validator(prepared, registry=registry, format_checker=None), quick_acceptance(schema))
 
 
 # --- keywords that search with a pattern ---------------------------------------------------------
@@ -176,13 +189,112 @@ def _applied_in_place(validator: Any, instance: Any, schema: Mapping[str, Any]) 
             yield schema.get("else", True)
 
 
-_SEARCHING: Final = {
+# --- keywords whose work must stay in proportion ---------------------------------------------------
+#
+# The library compares each item with each, and writes every failing value and every operand into a message
+# that nobody reads here.
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a schema found wrong with a value; an error of the library changes on its way up."""
+
+    path: tuple[str | int, ...]
+    keyword: Any
+    operand: Any
+    instance: Any
+
+
+class _Judged(threading.local):
+    """What was found in the judgement that this thread is at: a keyword has no other place to keep it."""
+
+    by_key: dict[tuple[int, int], tuple[_Found, ...]]
+
+
+_judged: Final = _Judged()
+
+
+def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """Each schema that is referred to judges a value once, however many references lead to it.
+
+    By identity: the schema and the whole value outlive the judgement.
+    """
+    resolved = validator._resolver.lookup(reference)
+    key = (id(resolved.contents), id(instance))
+    judged = _judged.by_key
+    if key not in judged:
+        found: dict[tuple[Any, ...], _Found] = {}
+        for error in validator.descend(instance, resolved.contents, resolver=resolved.resolver):
+            one = _Found(tuple(error.relative_path), error.validator, error.validator_value, error.instance)
+            found[one.path, one.keyword, id(one.operand)] = one
+        judged[key] = tuple(found.values())
+    for one in judged[key]:
+        yield ValidationError(
+            "$ref",
+            path=one.path,
+            validator=one.keyword,
+            validator_value=one.operand,
+            instance=one.instance,
+            schema=schema,
+        )
+
+
+def _enum(_validator: Any, options: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if not options.hold(instance):
+        yield ValidationError("enum")
+
+
+def _const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if not same(instance, constant):
+        yield ValidationError("const")
+
+
+def _unique_items(_validator: Any, wanted: bool, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if wanted and isinstance(instance, list) and not all_differ(instance):
+        yield ValidationError("uniqueItems")
+
+
+def _unevaluated_items(
+    validator: Any, _allowed: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    """As the library decides it; the library looks each index up in a list."""
+    if isinstance(instance, list):
+        evaluated = set(find_evaluated_item_indexes_by_schema(validator, instance, schema))
+        if not evaluated.issuperset(range(len(instance))):
+            yield ValidationError("unevaluatedItems")
+
+
+def _multiple_of(_validator: Any, step: float, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if is_number(instance) and not is_multiple(instance, step):
+        yield ValidationError("multipleOf")
+
+
+def _required(_validator: Any, names: list[str], instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, dict) and any(name not in instance for name in names):
+        yield ValidationError("required")
+
+
+def _not(validator: Any, refused: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if validator.evolve(schema=refused).is_valid(instance):
+        yield ValidationError("not")
+
+
+_OURS: Final = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
     "unevaluatedProperties": _unevaluated_properties,
+    "$ref": _reference,
+    "$dynamicRef": _reference,
+    "enum": _enum,
+    "const": _const,
+    "uniqueItems": _unique_items,
+    "unevaluatedItems": _unevaluated_items,
+    "multipleOf": _multiple_of,
+    "required": _required,
+    "not": _not,
 }
-_Validator: Final[Any] = validators.extend(Draft202012Validator, _SEARCHING)
+_Validator: Final[Any] = validators.extend(Draft202012Validator, _OURS)
 
 
 def _is_pattern(value: object) -> bool:
@@ -224,6 +336,7 @@ def _check_references(schema: Any, registry: Any) -> None:
     """Visit every schema that validation could reach, also through references to unusual places."""
     waiting = [schema]
     seen: set[int] = set()
+    targets: dict[int, Any] = {}
     resolver = _resolver(schema, registry)
     while waiting:
         current = waiting.pop()
@@ -236,7 +349,7 @@ def _check_references(schema: Any, registry: Any) -> None:
             raise SchemaError("$id is not supported inside a schema: every reference points into this one")
         for keyword in _REFERENCES:
             if keyword in current:
-                waiting.append(_target(current[keyword], keyword, resolver))
+                waiting.append(_target(current[keyword], keyword, resolver, targets))
         waiting.extend(_subschemas(current))
 
 
@@ -245,7 +358,8 @@ def _resolver(schema: Any, registry: Any) -> Any:
     return registry.resolver_with_root(resource)
 
 
-def _target(reference: str, keyword: str, resolver: Any) -> Any:
+def _target(reference: str, keyword: str, resolver: Any, known: dict[int, Any]) -> Any:
+    """The schema referred to; `known` holds those that were checked before."""
     if not reference.startswith("#"):
         raise SchemaError(f"{keyword} {describe(reference)} leaves the schema; it must start with '#'")
     try:
@@ -254,44 +368,69 @@ def _target(reference: str, keyword: str, resolver: Any) -> Any:
         raise SchemaError(f"{keyword} {describe(reference)} leads nowhere") from None
     if not isinstance(target, (dict, bool)):
         raise SchemaError(f"{keyword} {describe(reference)} leads to {kind_of(target)}, not to a schema")
+    if id(target) in known:
+        return target
     try:
         _check_against_metaschema(target)  # it may stand where the metaschema expects no schema
     except SchemaError:
         raise SchemaError(
             f"{keyword} {describe(reference)} leads to something that is not a schema"
         ) from None
+    known[id(target)] = target
     return target
 
 
 def _check_circles(schema: Any, registry: Any) -> None:
-    """Refuse a schema whose judgement of a value needs its own judgement of that same value."""
+    """Refuse a schema whose judgement of a value needs its own judgement of that same value, or that judges
+    one value by far more schemas than it writes: references that fan out at each step double with each.
+    """
     resolver = _resolver(schema, registry)
-    finished: set[int] = set()
+    sizes: dict[int, int] = {}
     waiting = [schema]
     while waiting:
         current = waiting.pop()
-        if isinstance(current, dict) and id(current) not in finished:
-            _walk_in_place(current, resolver, finished, set())
+        if isinstance(current, dict) and id(current) not in sizes:
+            _size_in_place(current, "#", resolver, sizes, set())
             waiting.extend(_subschemas(current))
         elif isinstance(current, dict):
-            waiting.extend(item for item in _subschemas(current) if id(item) not in finished)
+            waiting.extend(item for item in _subschemas(current) if id(item) not in sizes)
 
 
-def _walk_in_place(schema: Any, resolver: Any, finished: set[int], open_: set[int]) -> None:
-    if not isinstance(schema, dict) or id(schema) in finished:
-        return
+def _size_in_place(schema: Any, place: str, resolver: Any, sizes: dict[int, int], open_: set[int]) -> int:
+    """How many schemas judge a value that this one judges, each counted as often as it is reached."""
+    if not isinstance(schema, dict):
+        return 1
+    if id(schema) in sizes:
+        return sizes[id(schema)]
     if id(schema) in open_:
         raise SchemaError("the schema contains itself without end")
     open_.add(id(schema))
-    inner: list[Any] = [resolver.lookup(schema[name]).contents for name in _REFERENCES if name in schema]
-    for keyword in _IN_PLACE_LISTS:
-        inner.extend(schema.get(keyword, ()))
-    inner.extend(schema[keyword] for keyword in _IN_PLACE_SINGLES if keyword in schema)
-    inner.extend(schema.get("dependentSchemas", {}).values())
-    for subschema in inner:
-        _walk_in_place(subschema, resolver, finished, open_)
+    size = 1
+    for below, subschema in _in_place(schema, resolver):
+        inner = below if below.startswith("#") else f"{place}/{below}"
+        size += _size_in_place(subschema, inner, resolver, sizes, open_)
+    if size > MAX_IN_PLACE:
+        raise SchemaError(
+            f"{place} judges one value by more than {MAX_IN_PLACE:,} schemas, its references followed"
+        )
     open_.discard(id(schema))
-    finished.add(id(schema))
+    sizes[id(schema)] = size
+    return size
+
+
+def _in_place(schema: Mapping[str, Any], resolver: Any) -> Iterator[tuple[str, Any]]:
+    """The schemas that judge the same value, and where they are: references by their target."""
+    for keyword in _REFERENCES:
+        if keyword in schema:
+            yield schema[keyword], resolver.lookup(schema[keyword]).contents
+    for keyword in _IN_PLACE_LISTS:
+        for index, subschema in enumerate(schema.get(keyword, ())):
+            yield f"{keyword}/{index}", subschema
+    for keyword in _IN_PLACE_SINGLES:
+        if keyword in schema:
+            yield keyword, schema[keyword]
+    for key, subschema in schema.get("dependentSchemas", {}).items():
+        yield f"dependentSchemas/{key}", subschema
 
 
 # --- wording --------------------------------------------------------------------------------------
@@ -302,13 +441,19 @@ def _place(error: JsonSchemaError) -> str:
     return "" if path == "$" else f"{path}: "
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: ValidationError, said_before: dict[tuple[str, int], str]) -> str:
+    """The problem in words. What a keyword wants of any value is worded once: an operand may be long."""
     path = format_path([part if isinstance(part, str) else int(part) for part in error.absolute_path])
     if error.validator is None:  # the schema `false`
         said = "is not allowed"
+    elif error.validator in _OF_THE_VALUE:
+        said = _OF_THE_VALUE[error.validator](error)
     else:
-        words = _WORDS.get(str(error.validator))
-        said = words(error) if words else f"does not satisfy {error.validator}"
+        key = (str(error.validator), id(error.validator_value))
+        if key not in said_before:
+            words = _WORDS.get(str(error.validator))
+            said_before[key] = words(error) if words else f"does not satisfy {error.validator}"
+        said = said_before[key]
     return said if path == "$" else f"{path}: {said}"
 
 
@@ -329,9 +474,11 @@ def _required_words(error: ValidationError) -> str:
     return f"misses {', '.join(missing)}"
 
 
-_WORDS: Final[dict[str, Callable[[ValidationError], str]]] = {
+_OF_THE_VALUE: Final[dict[Any, Callable[[ValidationError], str]]] = {
     "type": _type_words,
     "required": _required_words,
+}
+_WORDS: Final[dict[str, Callable[[ValidationError], str]]] = {
     "enum": _expected("must be one of {}"),
     "const": _expected("must be {}"),
     "minimum": _expected("must be at least {}"),
