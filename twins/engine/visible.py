@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 
-# Controls (line ends and tabs are layout), marks of direction, joiners and blanks without width, tags.
+# Controls (line ends and tabs are layout), marks of direction, blanks without width, tags. Not the joiners
+# U+200C and U+200D: Persian and emoji are written with them, and they reorder nothing.
 # U+202E alone makes a page show the end of a value before its beginning.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
 
