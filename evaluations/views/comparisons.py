@@ -133,8 +133,8 @@ def _head_context(request: HttpRequest, comparison: Comparison) -> dict[str, Any
         "to_end": baseline.cases + candidate.cases,
         "baseline": baseline,
         "candidate": candidate,
-        "calls_verdict": _fewer_is_better(baseline.tool_calls, candidate.tool_calls),
-        "retries_verdict": _fewer_is_better(baseline.retries, candidate.retries),
+        "calls_verdict": _fewer_is_better(comparison, baseline.tool_calls, candidate.tool_calls),
+        "retries_verdict": _fewer_is_better(comparison, baseline.retries, candidate.retries),
         "judges": by_judge(judged_by([comparison.pk]).get(comparison.pk, ())),
         "model_kinds": page_queries.model_kinds_of([comparison.pk]).get(comparison.pk, ()),
         "downloads": [] if is_open else downloads_of(comparison),
@@ -144,7 +144,10 @@ def _head_context(request: HttpRequest, comparison: Comparison) -> dict[str, Any
     }
 
 
-def _fewer_is_better(before: int, after: int) -> str:
+def _fewer_is_better(comparison: Comparison, before: int, after: int) -> str:
+    """Empty where a case is missing on a side: totals of other cases than the baseline's say nothing."""
+    if comparison.state != ComparisonState.COMPLETED:
+        return ""
     return "same" if before == after else "better" if after < before else "worse"
 
 

@@ -157,6 +157,14 @@ def test_a_case_that_a_cancel_left_without_a_class_says_why(viewer: Client) -> N
     assert "has not been compared yet" not in case_page
 
 
+@pytest.mark.parametrize("state", ["COMPLETED", "INCOMPLETE", "CANCELLED", "FAILED"])
+def test_totals_are_only_better_where_both_sides_have_all_cases(viewer: Client, state: str) -> None:
+    """Fewer calls of fewer cases are no improvement."""
+    comparison = concluded("UNCHANGED", state=state, reason="" if state == "COMPLETED" else "why")
+
+    assert ("change--better" in page(viewer, comparison)) is (state == "COMPLETED")
+
+
 def test_a_case_that_waits_has_not_been_compared_yet(viewer: Client) -> None:
     running = concluded(None, state="RUNNING")
 
