@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 # A session outlives its agent's time by this, so that closing never finds it gone.
 SPARE_SECONDS = 120
 PROBE_SECONDS = 5.0
+# Ends of an agent that had been asked. It may have tried to call, and failed of that.
+_AT_WORK = frozenset(("timeout", "crashed", "garbage"))
 
 Ended = tuple[CaseOrder, CaseOutcome]
 
@@ -167,8 +169,8 @@ def _outcome(one: _Running, future: concurrent.futures.Future[AgentEnd]) -> Case
         closed = close_session(one.session_id)
         end = AgentEnd(stopped=True) if future.cancelled() else future.result()
         run = run_of(closed, end)
-        if end.answer is not None and not closed.records and not run.broken:
-            # It answered without a call. If it could not call, that says nothing about it.
+        if _worked(end) and not closed.records and not run.broken:
+            # It made no call. If it could not, then how it ended says nothing about it.
             run = replace(run, broken=_unreachable_tools())
         return graded(order.kit, order.seed, run)
     except DatabaseError:
@@ -177,6 +179,11 @@ def _outcome(one: _Running, future: concurrent.futures.Future[AgentEnd]) -> Case
         return unfinished_outcome(order.kit, "its session was closed by something else before it ended")
     except Exception as broken:
         return _harness_failed(order, broken)
+
+
+def _worked(end: AgentEnd) -> bool:
+    """Whether the agent was at work, however it ended: it answered, crashed or took too long."""
+    return end.answer is not None or (end.failure is not None and end.failure.kind in _AT_WORK)
 
 
 def _unreachable_tools() -> str:

@@ -118,11 +118,13 @@ def test_how_the_session_ended_decides_before_the_answer(
     assert reason in case.error_reason
 
 
+@pytest.mark.parametrize("behave", [answers(ANSWER), answers({"a": 1}, status=500), resets(), sends(b"no")])
 def test_an_agent_that_could_not_reach_its_tools_is_not_judged(
-    given: Any, compared: Any, serve: Any, settings: Any
+    behave: Any, given: Any, compared: Any, serve: Any, settings: Any
 ) -> None:
+    """However it ends then: an agent may well crash of that, and no version is better or worse for it."""
     given()
-    serve(answers(ANSWER))
+    serve(behave)
     settings.AGENTTWIN_PUBLIC_URL = "http://127.0.0.1:1"
     comparison = compared()
     assert comparison.state == "INCOMPLETE"
