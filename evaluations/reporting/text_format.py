@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from evaluations.grading.run_findings import AGENT_RUN
 from evaluations.reporting.judge_lines import judge_lines
 from evaluations.reporting.report import CLASSES, CaseReport, ComparisonReport, ResultLine
 from evaluations.reporting.trial_figures import figures_lines
@@ -83,6 +84,7 @@ def _details(case: CaseReport) -> Iterator[str]:
         failing = [line.id for line in case.candidate.results if line.status == "FAIL"]
         if failing:
             yield f"fails{' in both' if case.baseline is not None else ''}: {', '.join(failing)}"
+            yield from _ended_badly(case)
         return
     if case.klass in ("IMPROVED", "INCOMPLETE"):
         yield case.reason
@@ -93,6 +95,14 @@ def _details(case: CaseReport) -> Iterator[str]:
         yield divergence["summary"]
         if divergence.get("meaning"):
             yield f"  {divergence['meaning']}"
+
+
+def _ended_badly(case: CaseReport) -> Iterator[str]:
+    """How a run ended that failed on both sides: without it nobody sees that no agent was at work."""
+    for name, side in case.sides:
+        run = side.result(AGENT_RUN)
+        if run is not None and run.status == "FAIL":
+            yield f"  {name}: {run.reason}"
 
 
 def _failing(line: ResultLine) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -221,6 +222,15 @@ def test_the_text_report_says_what_a_person_needs(given: Any, capsys: Any) -> No
     assert lines.index(next(line for line in lines if line.startswith("NEW CRITICAL"))) < lines.index(
         next(line for line in lines if line.startswith("UNCHANGED"))
     )
+
+
+def test_how_both_runs_broke_off_is_told(given: Any, capsys: Any) -> None:
+    given(baseline=("crash boom",), candidate=("crash bang",))
+    status, out = compare(capsys)
+    assert status == 0
+    assert re.search("fails in both: .*agentRun", out)
+    assert re.search("baseline: The agent crashed: .*boom", out)
+    assert re.search("candidate: The agent crashed: .*bang", out)
 
 
 def test_junit_counts_like_the_other_reports(given: Any, capsys: Any) -> None:
