@@ -143,7 +143,8 @@ class Command(BaseCommand):
                 lines = [format_problem(name, problem) for problem in refused.problems]
                 raise CommandError("\n".join(lines)) from None
             if is_new:
-                new.append(str(version))
+                kind = str(version._meta.verbose_name).removesuffix(" version")
+                new.append(f"{kind} {version}")
             else:
                 known += 1
         documents = "document" if len(new) == 1 else "documents"
