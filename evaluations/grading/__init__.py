@@ -18,7 +18,7 @@ from evaluations.grading.expectations import (
 )
 from evaluations.grading.metrics import METRICS, compare_metrics, metrics, steps_taken
 from evaluations.grading.results import STATUSES, Finding, Result
-from evaluations.grading.run_findings import AGENT_RUN, AGENT_RUN_KINDS, agent_run_result
+from evaluations.grading.run_findings import AGENT_RUN, AGENT_RUN_KINDS, agent_run_result, is_judged
 from evaluations.grading.signals import is_retry, retry_seqs
 from evaluations.grading.trajectory import STEP_KINDS, TrajectoryStep, trajectory
 from evaluations.grading.verdicts import VERDICTS, case_verdict, contradiction, verification
@@ -55,6 +55,7 @@ __all__ = [
     "expectation_type",
     "first_divergence",
     "grade",
+    "is_judged",
     "is_retry",
     "metrics",
     "result_of",

@@ -5,7 +5,9 @@ They are facts of the harness and no judgements, so no review may override them.
 
 from __future__ import annotations
 
-from evaluations.grading.results import ERROR, FAIL, Result
+from collections.abc import Iterable
+
+from evaluations.grading.results import ERROR, FAIL, SKIPPED, Result
 from evaluations.grading.wording import clean, cut
 
 #: Scenarios may not give it to an expectation of theirs (`scenarios.documents.expectations.RUN_FINDING`).
@@ -23,6 +25,13 @@ _KINDS: dict[str, tuple[str, str | None, str]] = {
     "call_limit": (FAIL, "AGENT_CALL_LIMIT", "The agent used up its tool calls"),
 }
 AGENT_RUN_KINDS = tuple(_KINDS)
+
+
+def is_judged(results: Iterable[tuple[str, str]]) -> bool:
+    """Whether anything of a run was judged, from (type, status) of its results; a finding about the run is no
+    judgement. Where nothing was, its figures say nothing either.
+    """
+    return any(kind != AGENT_RUN and status != SKIPPED for kind, status in results)
 
 
 def agent_run_result(kind: str, detail: str = "") -> Result:

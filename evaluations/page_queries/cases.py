@@ -46,7 +46,7 @@ DIVERGENCE_CHARACTERS = 4000
 _CALL_CHARACTERS = 120
 # The check to tell is chosen from so many of each case's failing ones.
 _CANDIDATES = 8
-# Of cases that have ended: a run that broke skips every check.
+# Of cases that have ended: `is_judged` of `grading.run_findings`, asked of the database.
 _MEASURED = Q(error_reason="") | Exists(
     ExpectationResult.objects.filter(case=OuterRef("pk"))
     .exclude(type=AGENT_RUN)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluations.grading.expectations.judged import SEMANTIC
-from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.run_findings import is_judged
 from evaluations.grading.wording import overridden_told
 from evaluations.judges.interface import JudgeIdentity
 from evaluations.models import (
@@ -253,8 +253,9 @@ def _sides(cases: Any) -> dict[tuple[int, int], SideReport]:
     found = {}
     for pk, pair_id, run_id, verdict, tool_calls, retries, final_digest, error in cases.values_list(*fields):
         lines = tuple(results[pk])
-        was_judged = any(line.type != AGENT_RUN and line.status != "SKIPPED" for line in lines)
-        measured = verdict is not None and (not error or was_judged)
+        measured = verdict is not None and (
+            not error or is_judged((line.type, line.measured) for line in lines)
+        )
         found[pair_id, run_id] = SideReport(
             verdict, tool_calls, retries, lines, final_digest or None, measured
         )

@@ -32,6 +32,7 @@ from evaluations.services.remote import run_of, session_spec
 from scenarios.documents.cases import case_seed
 from scenarios.holdouts import Sight, sight_of
 from scenarios.models import ScenarioVersion
+from scenarios.services import scenario_of
 from twins.engine.records import CallRecord, Record
 from twins.errors import UnusableTwinError
 from twins.wire.errors import SessionGoneError
@@ -211,10 +212,7 @@ def _other(session: ManualSession, asked: _Asked) -> str:
         return f"for {lifetime} seconds"
     if session.trial != asked.trial:
         return f"for trial {session.trial}"
-    try:
-        pinned = case_seed(kit_of(session).scenario, asked.run_seed, asked.trial)
-    except ValueError:  # its documents cannot be used here any more
-        return "with what can no longer be compared"
+    pinned = case_seed(scenario_of(session.scenario_version), asked.run_seed, asked.trial)
     return "" if session.seed == pinned else "with another seed"
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluations.grading import (
-    AGENT_RUN,
     Answer,
     Result,
     SideResults,
     classify,
     first_divergence,
+    is_judged,
     trajectory,
 )
 from evaluations.models import CaseClass, CaseState, PairedCase, ToolCall
@@ -132,8 +132,7 @@ def _side_results(side: StoredSide) -> SideResults:
     )
     if case.state != CaseState.FINISHED:
         return SideResults(results, finished=False, reason=f"its case is {case.state}")
-    judged = any(result.type != AGENT_RUN and result.status != "SKIPPED" for result in results)
-    if case.error_reason and not judged:
+    if case.error_reason and not is_judged((result.type, result.status) for result in results):
         return SideResults(results, finished=False, reason=case.error_reason)
     return SideResults(results)
 

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from agenttwin_site.htmx import page_or_fragment, redirect_after_post, wants_fragment
+from agenttwin_site.htmx import redirect_after_post
 from evaluations.gate import RULES
 from evaluations.gate.wording import policy_sentences
 from evaluations.models import GatePolicy, GatePolicyVersion
@@ -42,7 +42,7 @@ def policy_detail(request: HttpRequest, name: str) -> HttpResponse:
     latest = versions.values_list("number", flat=True).first() or 0
     compared = document_pages.compared_versions(versions, request.GET, latest=latest, secrets_of=lambda _: ())
     in_force = policy.current_version_id
-    context: dict[str, Any] = {
+    shown = {
         "document": policy,
         "policy": policy,
         "shown_version": version,
@@ -52,25 +52,27 @@ def policy_detail(request: HttpRequest, name: str) -> HttpResponse:
         "versions": document_pages.version_page(versions, request.GET),
         "compared": compared,
     }
-    if not wants_fragment(request):
-        document, text = policy_of(version), reverse("evaluations:gate_policy_text", args=[policy.name])
-        context |= {
-            "sentences": policy_sentences(document),
-            "description": document.description,
-            "owner": document.owner,
-            "text": version.source_text,
-            "is_redacted": False,
-            "text_href": f"{text}?version={version.number}",
-            "may_activate": request.user.has_perm(ACTIVATE),
-            "decisions": queries.rows_of(queries.policy_decisions(policy)),
-        }
-    return page_or_fragment(
+    return document_pages.document_page(
         request,
-        "evaluations/gate_policy.html",
-        "twins/_versions.html",
-        context,
-        status=422 if compared and compared.problem else 200,
+        template="evaluations/gate_policy.html",
+        versions_template="twins/_versions.html",
+        versions=shown,
+        around=lambda: _page_context(request, policy, version),
     )
+
+
+def _page_context(request: HttpRequest, policy: GatePolicy, version: GatePolicyVersion) -> dict[str, Any]:
+    document, text = policy_of(version), reverse("evaluations:gate_policy_text", args=[policy.name])
+    return {
+        "sentences": policy_sentences(document),
+        "description": document.description,
+        "owner": document.owner,
+        "text": version.source_text,
+        "is_redacted": False,
+        "text_href": f"{text}?version={version.number}",
+        "may_activate": request.user.has_perm(ACTIVATE),
+        "decisions": queries.rows_of(queries.policy_decisions(policy)),
+    }
 
 
 @require_safe

@@ -10,7 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from evaluations.case_filter import CaseFilter
-from evaluations.grading.run_findings import AGENT_RUN
+from evaluations.grading.run_findings import is_judged
 from evaluations.grading.wording import overridden_told
 from evaluations.holdouts import seen
 from evaluations.models import (
@@ -20,7 +20,6 @@ from evaluations.models import (
     ComparisonState,
     ExpectationResult,
     PairedCase,
-    ResultStatus,
     Side,
 )
 from evaluations.page_queries import class_of, reason_of
@@ -117,8 +116,7 @@ class SideOfCase:
         """Whether its figures say something: it ended, and not as one of which nothing could be judged."""
         if not self.has_ended or self.case is None:
             return False
-        checks = [result.status for result in self.results if result.type != AGENT_RUN]
-        return not self.case.error_reason or any(status != ResultStatus.SKIPPED for status in checks)
+        return not self.case.error_reason or is_judged((one.type, one.status) for one in self.results)
 
     @property
     def answer(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def test_every_example_is_valid(source: Any) -> None:
         "Agent": load_agent,
         "calls": lambda document: load_calls(document, with_scenario=True),
     }
-    loaders[kind_of(source.value)](source)
+    assert loaders[kind_of(source.value)](source)
 
 
 def test_there_is_an_example_of_every_kind() -> None:

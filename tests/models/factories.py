@@ -41,6 +41,7 @@ from scenarios.models import (
     ScenarioApproval,
     ScenarioVersion,
 )
+from twins.engine.values import digest
 from twins.models import Twin, TwinVersion
 
 
@@ -49,8 +50,10 @@ def twin_version(name: str = "shop", number: int = 1, **fields: Any) -> TwinVers
     fields.setdefault(
         "document", {"kind": "TwinDefinition", "metadata": {"name": name}, "spec": {"tools": {}}}
     )
+    # Of its content, as always: a process remembers by it what a version holds, from one test to the next.
+    fields.setdefault("digest", digest(fields["document"]))
     version = TwinVersion.objects.create(
-        twin=twin, number=number, digest=f"{number:064d}", source_text="kind: TwinDefinition\n", **fields
+        twin=twin, number=number, source_text="kind: TwinDefinition\n", **fields
     )
     Twin.objects.filter(pk=twin.pk).update(current_version=version)
     return version

@@ -80,6 +80,7 @@ def test_a_server_that_is_killed_takes_its_worker_along(bare: Served) -> None:
         process.wait()
         # The worker ends in its own time, as after any SIGTERM.
         wait_until_gone(workers)
+        assert not answers(bare.url + "/login/")
 
 
 def test_a_worker_that_dies_is_started_again(bare: Served) -> None:

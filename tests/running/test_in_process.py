@@ -106,6 +106,7 @@ def test_threads_of_hanging_agents_end() -> None:
     run("hang", seconds=0.05)
     # An idle thread stays for the next agent; no other one of this run is left.
     wait_until(lambda: len(agents() - before) <= 1)
+    assert len(agents() - before) <= 1
 
 
 @pytest.mark.parametrize(("made", "kind"), [(3, None), (4, "call_limit"), (10_000, "call_limit")])
